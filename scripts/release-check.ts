@@ -28,7 +28,7 @@ const licenses = new Set([
 ]);
 
 /** What users download; more of it must be a decision. 1 MB of the package is the vendored Scalar. */
-const budgets = { executable: 130e6, package: 1_700e3, console: 37e3, client: 6e3 };
+const budgets = { executable: 130e6, package: 1_700e3, console: 41e3, client: 6e3 };
 
 interface Step {
   readonly name: string;

@@ -5,6 +5,7 @@ import {
   type Page,
   type Plant,
   type PlantDraft,
+  type PlantEvent,
   PlantStore,
   PlantStoreProblem,
   PlantStoreUnreachable,
@@ -13,7 +14,7 @@ import {
 } from "../client/plant-store.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { CreateResult, Me, Page, Plant, PlantDraft, StoredPlant, TagCount };
+export type { CreateResult, Me, Page, Plant, PlantDraft, PlantEvent, StoredPlant, TagCount };
 
 export type Api = ReturnType<typeof connect>;
 
@@ -45,6 +46,10 @@ export const pageSize = 500;
 /** For a selection or an export. */
 export const pageSizeMax = 5_000;
 export const tagsMax = 5_000;
+/** How many events are read at a time. */
+const eventsMax = 200;
+/** How long after a response the page may take to show what was written. */
+const writtenMs = 500;
 
 export const editedFields = ["name", "tag"] as const;
 type EditedField = (typeof editedFields)[number];
@@ -66,7 +71,21 @@ export function connect(token: string, signal: AbortSignal) {
   const url = new URL(".", document.baseURI).href;
   // Somebody is waiting: few retries, and no long waits for a rate limit.
   const retryPolicy = { retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 };
-  const store = new PlantStore({ url, token, ...retryPolicy });
+  let writes = 0;
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  const store = new PlantStore({
+    ...{ url, token, ...retryPolicy },
+    async fetch(target, init) {
+      if (init.method === "GET") return fetch(target, init);
+      writes++;
+      try {
+        return await fetch(target, init);
+      } finally {
+        writes--;
+        writtenAt = performance.now();
+      }
+    },
+  });
 
   /** Absent: there is no such plant. */
   async function find(id: bigint, call = { signal }): Promise<StoredPlant | undefined> {
@@ -84,8 +103,38 @@ export function connect(token: string, signal: AbortSignal) {
     return tag === undefined || plant?.tag === tag ? plant : undefined;
   }
 
+  /** The last events before this one; absent: the last of all. The oldest comes first. */
+  async function eventsBefore(seq?: number): Promise<PlantEvent[]> {
+    const end = seq ?? ((await store.me({ signal })).lastEvent ?? 0) + 1;
+    const limit = Math.min(eventsMax, end - 1);
+    const events: PlantEvent[] = [];
+    let after: number | undefined = end - 1 - limit;
+    while (after !== undefined && after < end - 1) {
+      try {
+        const page = await store.eventPage({ after: after < 0 ? undefined : after, limit, signal });
+        events.push(...page.events);
+        after = page.next;
+      } catch (error) {
+        if (toRefusal(error)?.code !== "gone" || after < 0) throw error;
+        // It's no longer kept. Start with the oldest that is.
+        after = -1;
+      }
+    }
+    return events.filter((event) => event.seq < end);
+  }
+
   return {
     find,
+    eventsBefore,
+    /** The last change of a plant; absent if it's too long ago or can't be read. */
+    async lastChange(id: bigint): Promise<PlantEvent | undefined> {
+      const events = await eventsBefore().catch(() => []);
+      return events.findLast(({ plant }) => plant.id === id);
+    },
+    events: (after: number, stop: AbortSignal) =>
+      store.events({ after, signal: AbortSignal.any([signal, stop]) }),
+    /** Whether what this page writes may not be in the list yet. */
+    isWriting: () => writes > 0 || performance.now() - writtenAt < writtenMs,
     me: () => store.me({ signal }),
     async summarize(): Promise<Summary> {
       const [me, tags] = await Promise.all([

@@ -89,7 +89,7 @@ export function listenForShortcuts(actions: Readonly<Record<string, () => void>>
   document.addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey } = event;
     const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
-    const isBehindDialog = document.querySelector("dialog[open]") !== null;
+    const isBehindDialog = document.querySelector("dialog:modal") !== null;
     const action = actions[key];
     if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
       return;

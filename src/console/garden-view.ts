@@ -2,6 +2,7 @@
 
 import { createMatcher } from "../domain/search.ts";
 import { renderCount } from "../plant-file/words.ts";
+import { Activity } from "./activity.ts";
 import { AddForm } from "./add-form.ts";
 import { Address, type Place } from "./address.ts";
 import {
@@ -11,6 +12,7 @@ import {
   isSame,
   type Me,
   type Plant,
+  type PlantEvent,
   pageSize,
   pageSizeMax,
   type Query,
@@ -27,6 +29,7 @@ import {
   notify,
   show,
 } from "./elements.ts";
+import { Feed } from "./feed.ts";
 import { Garden } from "./garden.ts";
 import { drawWords, isFiltered } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
@@ -40,6 +43,8 @@ import { Transfers } from "./transfers.ts";
 const loadAheadPixels = 1_600;
 /** How long somebody who types pauses before the service searches. */
 const typingMs = 200;
+/** How often plants and tags are counted while others change them. */
+const recountMs = 3_000;
 
 export class GardenView {
   readonly #onExpired: () => void;
@@ -94,6 +99,19 @@ export class GardenView {
     query: () => this.#garden.query,
     onChanged: () => void this.#refresh(),
   });
+  readonly #activity = new Activity({
+    ...this.#host,
+    link: ({ id, name }) => this.#address.link(name, () => ({ ...this.#garden.query, plant: id })),
+  });
+  readonly #feed = new Feed({
+    ...this.#host,
+    onEvents: (events) => this.#showEvents(events),
+    isBusy: () => this.#openApi().isWriting() || this.#coming.isLoading,
+    onMissed: () => {
+      this.#activity.reset();
+      void this.#refresh();
+    },
+  });
   // Under load several entries arrive together; the last one is current.
   readonly #end = new IntersectionObserver(
     (entries) => entries.at(-1)?.isIntersecting && this.#loadMore(),
@@ -112,6 +130,10 @@ export class GardenView {
   /** Ends the requests for it. */
   #loading = new AbortController();
   #typingTimer: ReturnType<typeof setTimeout> | undefined;
+  #recountTimer: ReturnType<typeof setTimeout> | undefined;
+  #recountedAt = 0;
+  /** Resolves once the feed is ready for lists. */
+  #isFollowing = Promise.resolve();
   /** Hides the message that a refresh has failed. */
   #hideTrouble = () => {};
 
@@ -138,6 +160,8 @@ export class GardenView {
       });
     }
     find("notice-close").addEventListener("click", hideNotice);
+    find("news").addEventListener("click", () => this.#showWaiting());
+    addEventListener("scrollend", () => this.#settle());
     listenForShortcuts({
       "/": () => input.focus(),
       n: () => this.#canWrite && this.#add.open(),
@@ -151,6 +175,7 @@ export class GardenView {
   open(api: Api, me?: Me): void {
     this.#api = api;
     if (!me || toOwner(me) !== this.#owner) this.#forgetDrafts();
+    this.#isFollowing = this.#feed.open(api, me);
     const { plant, ...query } = this.#address.place;
     this.#filterInput.value = query.q ?? "";
     void this.#start(query);
@@ -164,7 +189,11 @@ export class GardenView {
     this.#api = undefined;
     this.#summary = undefined;
     this.#loading.abort();
+    this.#feed.close();
+    this.#activity.reset();
     clearTimeout(this.#typingTimer);
+    clearTimeout(this.#recountTimer);
+    this.#recountTimer = undefined;
     this.#garden = makeGarden({});
     this.#coming = this.#garden;
     this.#selection.setOn(false);
@@ -263,6 +292,7 @@ export class GardenView {
     garden.loadError = undefined;
     this.#draw();
     try {
+      await this.#isFollowing;
       const [page, summary] = await Promise.all([
         api.page(garden.query, garden.next, limit, signal),
         this.#summary ?? api.summarize(),
@@ -321,6 +351,7 @@ export class GardenView {
   async #recount(): Promise<void> {
     const api = this.#openApi();
     const number = ++this.#summaries;
+    this.#recountedAt = performance.now();
     try {
       const summary = await api.summarize();
       if (api !== this.#api || number !== this.#summaries) return;
@@ -339,6 +370,46 @@ export class GardenView {
     if (toRefusal(error)?.code !== "unauthenticated") return false;
     this.#onExpired();
     return true;
+  }
+
+  /** Shows what others did, where it doesn't move what is in view. */
+  #showEvents(events: readonly PlantEvent[]): void {
+    const garden = this.#garden;
+    this.#activity.add(events);
+    if (!garden.isLoaded) return;
+    const fresh = garden.follow(events, this.#list.view());
+    const gone = events.filter(({ type }) => type === "plant.deleted").map(({ plant }) => plant);
+    if (!this.#selection.isAll) this.#selection.drop(gone);
+    this.#draw();
+    this.#list.highlight(fresh);
+    this.#card.follow(events);
+    const waitMs = Math.max(0, this.#recountedAt + recountMs - performance.now());
+    this.#recountTimer ??= setTimeout(() => this.#recountUnlessUsed(), waitMs);
+  }
+
+  /** Bars that somebody is about to choose stay where they are. */
+  #recountUnlessUsed(): void {
+    const isUsed = find("tags").matches(":hover, :focus-within") || document.hidden;
+    const again = () => this.#recountUnlessUsed();
+    this.#recountTimer = isUsed ? setTimeout(again, recountMs) : undefined;
+    if (!isUsed) void this.#recount();
+  }
+
+  /** After scrolling, something else is in view. */
+  #settle(): void {
+    const { plants, waiting, isLoading } = this.#garden;
+    if (isLoading || (waiting.length === 0 && plants.every(({ left }) => !left))) return;
+    const fresh = this.#garden.follow([], this.#list.view());
+    this.#draw();
+    this.#list.highlight(fresh);
+  }
+
+  #showWaiting(): void {
+    const ids = this.#garden.admit();
+    this.#draw();
+    const [first] = ids;
+    if (first !== undefined) this.#list.focus(this.#list.indexOf(first));
+    this.#list.highlight(ids);
   }
 
   /** Shows plants as they are now, without those that are gone. */
@@ -399,10 +470,24 @@ export class GardenView {
     drawWords(garden, this.#summary);
     this.#selectionBar.draw(garden, this.#summary);
     this.#list.draw(garden.plants);
+    this.#drawNews(garden);
     this.#tags.draw(this.#summary?.tags ?? [], tag);
     find("newest").ariaPressed = String(order === "desc");
     show(find("busy"), this.#coming !== garden);
     this.#drawEnd(garden);
+  }
+
+  /** Where new plants would appear: above or below what is in view. */
+  #drawNews(garden: Garden): void {
+    const { plants, waiting } = garden;
+    const [first] = waiting;
+    const end = first && (plants[this.#list.view().last] ?? plants.at(-1));
+    const isBelow = end !== undefined && garden.isBefore(end.id, first.id);
+    const button = find("news");
+    button.textContent = renderCount(waiting.length, "new plant");
+    button.classList.toggle("below", isBelow);
+    show(button, first !== undefined);
+    show(find("open-activity"), this.#summary?.me.lastEvent !== undefined);
   }
 
   #drawEnd({ size, next, isLoading, loadError, query }: Garden): void {

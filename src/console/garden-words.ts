@@ -1,7 +1,14 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
 
 import { renderCount } from "../plant-file/words.ts";
-import { describeError, type Me, type Query, type Summary, tagsMax } from "./api.ts";
+import {
+  describeError,
+  type Me,
+  type PlantEvent,
+  type Query,
+  type Summary,
+  tagsMax,
+} from "./api.ts";
 import { find, message, show } from "./elements.ts";
 import type { Garden } from "./garden.ts";
 
@@ -80,4 +87,21 @@ function describeNoMatch({ tag, q }: Query): Node | string {
   if (tag === undefined) return message`No name or tag has “${q}”.`;
   const which = tag === "" ? "without a tag" : message`tagged “${tag}”`;
   return message`No plant ${which} has “${q}” in its name.`;
+}
+
+/** `2:04 PM`, with the day unless it's today. */
+export function describeTime(at: string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = isToday ? {} : ({ dateStyle: "medium" } as const);
+  return date.toLocaleString("en", { ...day, timeStyle: "short" });
+}
+
+/** Who changed or deleted a plant, as far as its last event says that. */
+export function describeChange(isGone: boolean, event: PlantEvent | undefined): Node {
+  const what = `${isGone ? "deleted" : "changed"} this plant`;
+  const isKnown = event && (event.type === "plant.deleted") === isGone;
+  if (!isKnown) return new Text(`Somebody ${what} in the meantime.`);
+  const how = new Text(`${what} (${describeTime(event.at)})`);
+  return message`${event.user} ${how}.`;
 }

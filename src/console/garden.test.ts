@@ -1,6 +1,6 @@
 /** The plants loaded so far, and which of them are selected: what the page itself doesn't show. */
 import { describe, expect, test } from "bun:test";
-import type { Plant, Query } from "./api.ts";
+import type { Plant, PlantEvent, Query } from "./api.ts";
 import { Garden } from "./garden.ts";
 import { Selection } from "./selection.ts";
 
@@ -60,6 +60,51 @@ describe("a garden", () => {
       garden.put([plant(near), plant(far)]);
       expect(idsOf(garden)).toEqual([near]);
     }
+  });
+});
+
+describe("what others do", () => {
+  let seq = 0;
+  function event(what: "created" | "replaced" | "deleted", of: Plant): PlantEvent {
+    return { seq: ++seq, type: `plant.${what}`, at: "", user: "bob", plant: of };
+  }
+
+  /** Ten plants, in a list that goes on, of which the fourth to the sixth are in view. */
+  function makeViewed() {
+    const garden = makeGarden({ tag: "hall" });
+    const plants = Array.from({ length: 10 }, (_, index) => plant(BigInt(2 * index + 2), "hall"));
+    garden.addPage({ plants, next: 20n });
+    const follow = (...events: PlantEvent[]) => garden.follow(events, { first: 3, last: 5 });
+    return { garden, follow };
+  }
+
+  test("removes what is out of view, and marks what is in view until it comes back", () => {
+    const { garden, follow } = makeViewed();
+    follow(
+      ...[event("deleted", plant(2n, "hall")), event("deleted", plant(8n, "hall"))],
+      ...[event("replaced", plant(10n, "porch")), event("replaced", plant(20n, "porch"))],
+    );
+    expect(idsOf(garden)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
+    expect(garden.plants.slice(1, 5).map(({ left }) => left ?? "")).toEqual([
+      ...["", "deleted", "changed", ""],
+    ]);
+    expect(garden.size).toBe(6);
+    follow(event("created", plant(8n, "hall")));
+    expect(garden.size).toBe(7);
+    garden.follow([], { first: 5, last: 7 });
+    expect(idsOf(garden)).toEqual([4n, 6n, 8n, 12n, 14n, 16n, 18n]);
+  });
+
+  test("waits as its last event left it, until it is admitted, unless a later page brings it", () => {
+    const { garden, follow } = makeViewed();
+    follow(
+      ...[3n, 5n, 7n, 21n].map((id) => event("created", plant(id, "hall"))),
+      ...[event("deleted", plant(3n, "hall")), event("replaced", plant(5n, "porch"))],
+    );
+    expect(garden.waiting).toEqual([plant(7n, "hall")]);
+    expect(garden.size).toBe(11);
+    expect(garden.admit()).toEqual([7n]);
+    expect(idsOf(garden).slice(2, 5)).toEqual([6n, 7n, 8n]);
   });
 });
 

@@ -4,6 +4,7 @@
  */
 import type { Plant } from "./api.ts";
 import { find, make } from "./elements.ts";
+import type { ListedPlant, View } from "./garden.ts";
 import type { Selection } from "./selection.ts";
 
 /** How many rows to render beyond each edge of the window. */
@@ -20,10 +21,10 @@ export interface ListEvents {
 export class ListView {
   readonly #table = find("table");
   readonly #rows = find("rows");
-  readonly #shown = new Map<Plant, HTMLElement>();
+  readonly #shown = new Map<ListedPlant, HTMLElement>();
   readonly #events: ListEvents;
   readonly #selection: Selection;
-  #plants: readonly Plant[] = [];
+  #plants: readonly ListedPlant[] = [];
   #isSelecting = false;
   #isDrawing = false;
 
@@ -36,9 +37,12 @@ export class ListView {
     this.#rows.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  draw(plants: readonly Plant[]): void {
+  /** What is in view stays where it is, if the start of the list isn't. */
+  draw(plants: readonly ListedPlant[]): void {
     const focused = this.#focusedId();
+    let top = scrollY;
     if (plants !== this.#plants) {
+      top += this.#shiftTo(plants) * this.#rowHeight();
       this.#table.setAttribute("aria-rowcount", String(plants.length + 1));
       const idCharacters = plants.reduce((most, { id }) => Math.max(most, String(id).length), 2);
       this.#table.style.setProperty("--id-characters", String(idCharacters));
@@ -48,9 +52,32 @@ export class ListView {
     this.#isSelecting = this.#selection.isOn;
     this.#table.classList.toggle("selecting", this.#isSelecting);
     this.#draw();
+    if (top !== scrollY) {
+      scrollTo({ top, behavior: "instant" });
+      this.#draw();
+    }
     if (focused === undefined || this.#focusedId() !== undefined) return;
     // The row is another element by now, or gone. From the title, arrows lead into the list.
-    if (!this.focus(this.indexOf(focused))) find("garden-title").focus({ preventScroll: true });
+    if (!this.#focusRow(this.indexOf(focused))) find("garden-title").focus({ preventScroll: true });
+  }
+
+  view(): View {
+    const start = this.#rows.getBoundingClientRect().top;
+    const height = this.#rowHeight();
+    const first = Math.floor((this.#top() - start) / height);
+    return { first, last: Math.ceil((innerHeight - start) / height) - 1 };
+  }
+
+  /** By how many rows the first one in view would move. */
+  #shiftTo(plants: readonly ListedPlant[]): number {
+    const { first, last } = this.view();
+    if (first <= 0) return 0;
+    const indexes = new Map(plants.map(({ id }, index) => [id, index]));
+    for (const [place, { id }] of this.#plants.slice(first, last + 1).entries()) {
+      const index = indexes.get(id);
+      if (index !== undefined) return index - first - place;
+    }
+    return 0;
   }
 
   /** The index of a plant in the list, or -1. */
@@ -61,23 +88,30 @@ export class ListView {
   /** Scrolls to a plant and highlights it for a moment. */
   reveal(id: bigint): void {
     const index = this.indexOf(id);
-    const plant = this.#plants[index];
-    if (!plant) return;
+    if (index < 0) return;
     this.#scrollTo(index);
-    this.#shown.get(plant)?.classList.add("fresh");
+    this.highlight([id]);
+  }
+
+  /** Highlights those that are in view for a moment. */
+  highlight(ids: readonly bigint[]): void {
+    const wanted = new Set(ids);
+    for (const [{ id }, row] of this.#shown) if (wanted.has(id)) row.classList.add("fresh");
   }
 
   /** Focuses the row at this index, or the last one; false if there is none. */
   focus(index: number): boolean {
     const place = Math.min(index, this.#plants.length - 1);
-    const plant = this.#plants[place];
-    if (!plant) return false;
+    if (!this.#plants[place]) return false;
     this.#scrollTo(place);
-    this.#shown
-      .get(plant)
-      ?.querySelector<HTMLElement>("button, input")
-      ?.focus({ preventScroll: true });
-    return true;
+    return this.#focusRow(place);
+  }
+
+  #focusRow(index: number): boolean {
+    const plant = this.#plants[index];
+    const row = plant && this.#shown.get(plant);
+    row?.querySelector<HTMLElement>("button, input")?.focus({ preventScroll: true });
+    return row !== undefined;
   }
 
   /** Focuses the first row that can be seen. */
@@ -126,7 +160,7 @@ export class ListView {
     }
     let before: HTMLElement | undefined;
     for (const place of places) {
-      const plant = this.#plants[place] as Plant;
+      const plant = this.#plants[place] as ListedPlant;
       const row = this.#shown.get(plant) ?? this.#makeRow(plant);
       row.setAttribute("aria-rowindex", String(place + 2));
       row.style.transform = `translateY(${place * height}px)`;
@@ -159,13 +193,13 @@ export class ListView {
   }
 
   /** The whole row is a button, or, while people select, a checkbox. */
-  #makeRow(plant: Plant): HTMLElement {
-    const { id, name, tag } = plant;
-    const text = make("bdi", {}, name);
+  #makeRow(plant: ListedPlant): HTMLElement {
+    const { id, name, tag, left = "" } = plant;
+    const text = make("bdi", {}, left === "deleted" ? make("del", {}, name) : name);
     const opener = { type: "button", class: "opener", "aria-haspopup": "dialog" };
     const row = make(
       "div",
-      { class: "row", role: "row", title: tag === "" ? name : `${name}\n${tag}` },
+      { class: `row ${left}`, role: "row", title: tag === "" ? name : `${name}\n${tag}` },
       make("span", { class: "number", role: "cell" }, String(id)),
       make(
         "span",

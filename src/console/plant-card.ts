@@ -6,15 +6,15 @@ import {
   type Host,
   isSame,
   type Plant,
+  type PlantEvent,
   type StoredPlant,
 } from "./api.ts";
 import { find, message, notify, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
+import { describeChange } from "./garden-words.ts";
 
 const fields = ["id", "name", "tag"] as const;
 
-const gone = "Somebody deleted this plant in the meantime.";
-const changed = "Somebody changed this plant in the meantime.";
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
 export interface CardEvents extends Host {
@@ -88,13 +88,24 @@ export class PlantCard {
     try {
       const plant = await this.#events.api().find(id);
       this.#events.onRead(id, plant);
+      const note = plant || !known ? `There is no plant ${id}.` : await this.#explain(id, true);
       if (this.#id !== id || !this.#form.hidden) return;
-      if (!plant) this.#show(undefined, known ? gone : `There is no plant ${id}.`);
+      if (!plant) this.#show(undefined, note);
       else if (!known || !isSame(plant, known)) this.#show(plant);
     } catch (error) {
       if (this.#events.onError(error) || this.#id !== id || !this.#form.hidden) return;
       this.#show(known, describeError(error));
     }
+  }
+
+  /** Others have changed plants. What is being edited stays, until it is saved. */
+  follow(events: readonly PlantEvent[]): void {
+    const event = events.findLast(({ plant }) => plant.id === this.#id);
+    const before = this.#plant;
+    if (!event || !before || !this.#form.hidden) return;
+    if (event.type === "plant.deleted") this.#show(undefined, describeChange(true, event));
+    else if (!isSame(event.plant, before)) this.#show(event.plant);
+    if (!this.#dialog.contains(document.activeElement)) this.#closeButton.focus();
   }
 
   close(): void {
@@ -129,10 +140,11 @@ export class PlantCard {
       if (onError(error)) return;
       if (error instanceof Conflict) {
         onRead(plant.id, error.theirs);
-        if (error.theirs) this.#showChanged(plant, error.theirs);
+        const note = await this.#explain(plant.id, !error.theirs);
+        if (error.theirs) this.#showChanged(plant, error.theirs, note);
         else {
           this.#leave(plant.id);
-          notify(message`“${plant.name}” had already been deleted.`);
+          notify(message`“${plant.name}” had already been deleted. ${note}`);
         }
       } else {
         const why = describeError(error);
@@ -141,10 +153,15 @@ export class PlantCard {
     }
   }
 
-  #showChanged(plant: Plant, theirs: Plant): void {
+  /** Who was faster. */
+  async #explain(id: bigint, isGone: boolean): Promise<Node> {
+    return describeChange(isGone, await this.#events.api().lastChange(id));
+  }
+
+  #showChanged(plant: Plant, theirs: Plant, note: Node): void {
     this.#events.onMove(plant.id);
     const tag = plant.tag === "" ? "" : message`, tagged “${plant.tag}”`;
-    this.#show(theirs, message`${changed} It was “${plant.name}”${tag}.`);
+    this.#show(theirs, message`${note} It was “${plant.name}”${tag}.`);
     this.#deleteButton.textContent = "Delete it anyway";
     this.#closeButton.textContent = "Keep it";
     this.#closeButton.focus();
@@ -204,8 +221,9 @@ export class PlantCard {
       if (error instanceof Conflict) {
         const { theirs } = error;
         this.#events.onRead(id, theirs);
-        if (isOpen) this.#showConflict(base, mine, theirs);
-        else notify(message`“${mine.name}” was not saved. ${theirs ? changed : gone}`, "trouble");
+        const note = await this.#explain(id, !theirs);
+        if (this.#id === id) this.#showConflict(base, mine, theirs, note);
+        else notify(message`“${mine.name}” was not saved. ${note}`, "trouble");
       } else if (isOpen) this.#inputs.showFailure(error, retry);
       else notify(message`“${mine.name}” may not have been saved.`, "trouble");
     }
@@ -219,10 +237,10 @@ export class PlantCard {
   }
 
   /** The next save replaces this version and no later one. What only they changed is theirs. */
-  #showConflict(base: Plant, mine: Plant, theirs: StoredPlant | undefined): void {
+  #showConflict(base: Plant, mine: Plant, theirs: StoredPlant | undefined, note: Node): void {
     if (theirs) {
       this.#plant = theirs;
-      this.#ask(`${changed} Which version should stay?`, "Save yours instead");
+      this.#ask(message`${note} Which version should stay?`, "Save yours instead");
       for (const field of editedFields) {
         if (mine[field] === base[field]) this.#inputs.input(field).value = theirs[field];
         else if (mine[field] !== theirs[field]) {
@@ -230,15 +248,15 @@ export class PlantCard {
           find(`edit-${field}-theirs`).replaceChildren(text);
         }
       }
-    } else this.#ask(`${gone} Your changes aren’t saved.`, "");
+    } else this.#ask(message`${note} Your changes aren’t saved.`, "");
     // Pressing Enter once more then loses neither version.
     find("edit-resume").focus();
   }
 
   /** What to do with the form. Without a label there is nothing to save. */
-  #ask(note: string, save: string): void {
+  #ask(note: Node | "", save: string): void {
     for (const field of editedFields) find(`edit-${field}-theirs`).textContent = "";
-    find("edit-note").textContent = note;
+    find("edit-note").replaceChildren(note);
     show(find("edit-note"), note !== "");
     show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;

@@ -88,7 +88,7 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {
     const isRefusal =
-      refusal.test(message.text()) && /\/(?:plants|me)\b/.test(message.location().url);
+      refusal.test(message.text()) && /\/(?:plants|me|tags|events)\b/.test(message.location().url);
     if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(message.text());
   });
   page.on("request", (request) => {

@@ -252,7 +252,9 @@ describe("deleting a plant", () => {
       await openCard(page, "Ficus");
       await call("DELETE /plants/2");
       await page.click("#plant-delete");
-      await page.waitForSelector("#notice:has-text('“Ficus lyrata” had already been deleted.')");
+      await page.waitForSelector(
+        "#notice:has-text('“Ficus lyrata” had already been deleted.'):has-text(' deleted this plant (')",
+      );
       expect(await shownNames(page)).toEqual(["Monstera deliciosa"]);
     },
   );
@@ -287,7 +289,8 @@ testGarden(
       /^garden-\d+ · garden roses · read only · expires December 31, 2099 at /,
     );
     await page.waitForSelector("#empty:has-text('this token can only read')");
-    expect(await page.locator("#garden button:visible").allTextContents()).toEqual(["Refresh"]);
+    const buttons = page.locator("#garden button:visible");
+    expect(await buttons.allTextContents()).toEqual(["Refresh", "Activity"]);
     await makeGarden(service, somePlants, { garden: "roses" });
     await page.reload();
     await signIn(page, token);

@@ -342,6 +342,7 @@ testGarden("the console works by keys alone", { isSignedIn: false }, async ({ pa
   await waitForTitle(page, "3 plants");
   expect(await focused()).toBe("Betula");
   // One Tab passes all tags; arrows move between them.
+  await page.waitForSelector(".chip:has-text('Betula bed 1')");
   await page.focus("#tags .chip");
   await keyboard.press("ArrowDown");
   expect(await focused()).toBe("Betula bed 1");

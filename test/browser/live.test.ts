@@ -1,0 +1,373 @@
+/** The console while others work in the same garden, in a real browser. */
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { openFaultyProxy } from "../client/faulty-proxy.ts";
+import { startService } from "../end-to-end/running-service.ts";
+import { inspect, isBrowserMissing, openPage, takePicture } from "./browser.ts";
+import {
+  makeGarden,
+  type OpenGarden,
+  openCard,
+  revokeTokens,
+  shownNames,
+  signIn,
+  somePlants,
+  useConsole,
+  waitForTitle,
+} from "./signed-in.ts";
+
+const testGarden = useConsole();
+
+const many = Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" }));
+
+/** A token to the same garden. */
+async function invite({ service, call }: OpenGarden, user: string): Promise<string> {
+  const { garden } = await (await call("GET /me")).json();
+  return makeGarden(service, [], { user, garden });
+}
+
+/** Somebody else, who changes the garden. */
+async function meet(garden: OpenGarden, user: string) {
+  const token = await invite(garden, user);
+  return async (request: string, plant?: object) => {
+    const body = plant && JSON.stringify(plant);
+    const { status } = await garden.service.call(request, { token, ...(body && { body }) });
+    expect(status).toBeLessThan(300);
+  };
+}
+
+/** The rows in view, and where they are. */
+function readView(page: Page): Promise<(string | number)[][]> {
+  return page.evaluate(() => {
+    const rows = [...document.querySelectorAll("#rows .row")];
+    return rows
+      .map((row): [string, number] => [
+        row.querySelector(".number")?.textContent ?? "",
+        Math.round(row.getBoundingClientRect().top),
+      ])
+      .filter(([, top]) => top > 0 && top < innerHeight);
+  });
+}
+
+async function waitForNews(page: Page, text: string): Promise<void> {
+  await page.waitForSelector(`#news:text-is('${text}')`, { timeout: 5_000 });
+}
+
+describe("what others do", () => {
+  testGarden(
+    "appears in the list, changes rows in place, and marks those that are gone",
+    { plants: somePlants.slice(0, 5) },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      await bob("POST /plants", { name: "Fern", tag: "shade" });
+      await page.waitForSelector("#rows .row:has-text('Fern')", { timeout: 2_000 });
+      await waitForTitle(page, "6 plants");
+      await page.focus(".opener:has-text('Ficus')");
+      const before = await readView(page);
+      await bob("PUT /plants/2", { name: "Ficus elastica", tag: "hall" });
+      await page.waitForSelector("#rows .row:has-text('Ficus elastica'):has-text('hall')");
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Ficus elastica");
+      await bob("DELETE /plants/3");
+      await page.waitForSelector("#rows .deleted:has-text('Dryopteris')");
+      await waitForTitle(page, "5 plants");
+      expect(await readView(page)).toEqual(before);
+      await page.waitForSelector(".chip:has-text('hall 1')");
+      await inspect(page, "live-left");
+      // The next change of one's own clears it.
+      await openCard(page, "Ficus elastica");
+      await page.click("#plant-delete");
+      await page.waitForSelector("#undo:not([hidden])");
+      expect(await shownNames(page)).toEqual([
+        ...["Monstera deliciosa", "Rosmarinus officinalis", "Ocimum basilicum", "Fern"],
+      ]);
+    },
+  );
+
+  testGarden(
+    "moves nothing that is in view: new plants wait behind a button that shows them",
+    { plants: many },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      await page.click("#newest");
+      await page.waitForSelector(".row:has-text('Fig 300')");
+      await bob("POST /plants", { name: "Ivy" });
+      await waitForNews(page, "1 new plant");
+      await waitForTitle(page, "301 plants");
+      const start = await readView(page);
+      expect(start[0]?.[0]).toBe("300");
+
+      // In the middle of the list, with the pointer on a row.
+      await page.mouse.move(400, 500);
+      await page.mouse.wheel(0, 6_000);
+      await page.waitForFunction(() => scrollY > 5_000);
+      await page.waitForTimeout(200);
+      const before = await readView(page);
+      const pointed = await page.textContent("#rows .row:hover .number");
+      await bob("POST /plants", { name: "Moss" });
+      await bob("DELETE /plants/299");
+      const [inView] = before[3] ?? [];
+      await bob(`DELETE /plants/${inView}`);
+      await page.waitForSelector("#rows .deleted");
+      await waitForNews(page, "2 new plants");
+      expect(await readView(page)).toEqual(before);
+      expect(await page.textContent("#rows .row:hover .number")).toBe(pointed);
+      await inspect(page, "live-news");
+
+      await page.click("#news");
+      await page.waitForSelector(".row:has-text('Moss') .opener:focus");
+      expect((await shownNames(page)).slice(0, 4)).toEqual(["Moss", "Ivy", "Fig 300", "Fig 298"]);
+      expect(await page.isVisible("#news")).toBe(false);
+      expect(await page.locator("#rows .deleted").count()).toBe(0);
+      await waitForTitle(page, "300 plants");
+    },
+  );
+
+  testGarden(
+    "waits below a list whose end is out of view, and appears when that is reached",
+    { plants: many },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      await bob("POST /plants", { name: "Ivy" });
+      await waitForNews(page, "1 new plant");
+      await takePicture(page, "live-news-below");
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+      await page.waitForSelector(".row:has-text('Ivy')");
+      expect(await page.isVisible("#news")).toBe(false);
+    },
+  );
+
+  testGarden(
+    "is shown only if it matches the tag and the search",
+    { plants: somePlants },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      await page.click(".chip:has-text('herbs')");
+      await page.fill("#filter", "officinalis");
+      await waitForTitle(page, "2 plants");
+      await bob("POST /plants", { name: "Melissa officinalis", tag: "garden herbs" });
+      await bob("POST /plants", { name: "Mentha", tag: "herbs" });
+      await bob("PUT /plants/7", { name: "Salvia officinalis", tag: "kitchen" });
+      await bob("POST /plants", { name: "Borago OFFICINÁLIS", tag: "herbs" });
+      await page.waitForSelector(".row:has-text('Borago')");
+      await page.waitForSelector(".row.changed:has-text('kitchen')");
+      await waitForTitle(page, "2 plants");
+      expect(await shownNames(page)).toEqual([
+        ...["Rosmarinus officinalis", "Salvia officinalis", "Borago OFFICINÁLIS"],
+      ]);
+    },
+  );
+
+  testGarden(
+    "is shown in an open card, and a form keeps what was typed",
+    { plants: somePlants.slice(0, 2) },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      await openCard(page, "Ficus");
+      await bob("PUT /plants/2", { name: "Ficus elastica" });
+      await page.waitForSelector("#plant-title:has-text('Ficus elastica')");
+      await page.click("#plant-edit");
+      await page.fill("#edit-name", "My ficus");
+      await bob("PUT /plants/2", { name: "Ficus benjamina" });
+      await page.waitForSelector(".row:has-text('Ficus benjamina')");
+      await page.click("#edit-save");
+      await page.waitForSelector("#edit-note:has-text('bob changed this plant (')");
+      await page.click("#edit-cancel");
+      await openCard(page, "Ficus");
+      await bob("DELETE /plants/2");
+      await page.waitForSelector("#plant-note:has-text('bob deleted this plant (')");
+      await page.waitForSelector("#plant-close:focus");
+    },
+  );
+
+  testGarden(
+    "isn't what this page did: only other pages say that it's new",
+    { plants: many },
+    async (garden) => {
+      const { page, service, token } = garden;
+      await using other = await openPage(`${service.url}/`, {});
+      await signIn(other.page, token);
+      for (const each of [page, other.page]) await each.click("#newest");
+      await page.waitForSelector(".row:has-text('Fig 300')");
+      await page.evaluate(() => {
+        new MutationObserver(() => {
+          if (!document.getElementById("news")?.hidden) document.title = "news";
+        }).observe(document.body, { subtree: true, attributes: true, childList: true });
+      });
+      // The stream is faster than the response.
+      await page.route(
+        ({ pathname }) => pathname === "/plants",
+        async (route) => {
+          const response = await route.fetch();
+          await Bun.sleep(1_000);
+          await route.fulfill({ response });
+        },
+        { times: 1 },
+      );
+      await page.click("#open-add");
+      for (const [index, name] of ["Ivy", "Moss"].entries()) {
+        await page.fill("#add-name", name);
+        await page.click("#add-button");
+        await page.waitForSelector(`#notice:has-text('“${name}” was added')`);
+        await waitForNews(other.page, index === 0 ? "1 new plant" : "2 new plants");
+      }
+      const rows = Array.from({ length: 998 }, (_, index) => `Rose ${index}`);
+      const buffer = Buffer.from(["name", ...rows].join("\n"));
+      await page.setInputFiles("#import-file", { name: "r.csv", mimeType: "text/csv", buffer });
+      await page.click("#transfer-actions button:text-matches('^Add ')");
+      await waitForNews(other.page, "1,000 new plants");
+      await waitForTitle(page, "1,300 plants");
+      await page.waitForTimeout(1_000);
+      expect(await page.title()).toBe("Plant Store");
+    },
+  );
+});
+
+describe("the activity panel", () => {
+  testGarden(
+    "says who did what and when, the newest first, as it happens",
+    { plants: [], access: { user: "alice" } },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      const carol = await meet(garden, "carol");
+      for (const name of ["Fern", "Ivy", "Moss", "Rose"]) await bob("POST /plants", { name });
+      await carol("PUT /plants/1", { name: "Royal fern", tag: "pond" });
+      await waitForTitle(page, "4 plants");
+      await page.click("#open-activity");
+      await page.waitForSelector("#activity-list li");
+      const lines = () => page.locator("#activity-list p").allTextContents();
+      expect(await lines()).toEqual([
+        "carol changed Royal fern",
+        "bob added 4 plants: Rose, Moss, Ivy, …",
+      ]);
+      await carol("DELETE /plants/2");
+      await page.waitForSelector("#activity-list li:has-text('carol deleted Ivy')");
+      expect(await page.textContent("#activity time")).toMatch(/^\d+:\d\d [AP]M$/);
+      await inspect(page, "activity");
+      await page.click("#activity a:text-is('Royal fern')");
+      await page.waitForSelector("#plant-title:has-text('Royal fern')");
+      await page.click("#plant-close");
+      await page.click("#close-activity");
+      await page.waitForSelector("#open-activity:focus");
+      expect(await page.isVisible("#activity")).toBe(false);
+    },
+  );
+
+  testGarden(
+    "covers a small screen, and loads earlier events",
+    {
+      ...{
+        plants: somePlants,
+        access: { user: "alice", garden: "small" },
+        viewport: { width: 390, height: 700 },
+      },
+      ...{ deviceScaleFactor: 2, hasTouch: true, isMobile: true, isSignedIn: false },
+    },
+    async (garden) => {
+      const { page, token } = garden;
+      const bob = await meet(garden, "bob");
+      const carol = await meet(garden, "carol");
+      await bob("POST /plants/bulk", many);
+      await carol("PUT /plants/1", { name: "Monstera", tag: "hall" });
+      await carol("DELETE /plants/2");
+      await signIn(page, token);
+      await page.click("#open-activity");
+      await page.waitForSelector("#activity li:has-text('bob added 198 plants: Fig 300,')");
+      await inspect(page, "390-activity");
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+      await page.click("#earlier");
+      await page.waitForSelector("#activity li:has-text('bob added 300 plants: Fig 300,')");
+      await page.click("#close-activity");
+      await page.click("#newest");
+      await page.waitForSelector(".row:first-child:has-text('Fig 300')");
+      await bob("POST /plants", { name: "Ivy" });
+      await waitForNews(page, "1 new plant");
+      await inspect(page, "390-live");
+    },
+  );
+});
+
+describe("the console", () => {
+  testGarden(
+    "asks again where a proxy keeps streams back",
+    { isSignedIn: false },
+    async (garden) => {
+      const proxy = await openFaultyProxy(garden.service.url);
+      try {
+        proxy.bufferStreams();
+        const { page } = garden;
+        await using opened = await openPage(`${proxy.url}/`, {}, [garden.service.url]);
+        await signIn(opened.page, garden.token);
+        const bob = await meet(garden, "bob");
+        await bob("POST /plants", { name: "Fern" });
+        await opened.page.waitForSelector(".row:has-text('Fern')");
+        expect(await page.title()).toBe("Plant Store");
+      } finally {
+        proxy.close();
+      }
+    },
+  );
+
+  testGarden(
+    "has no stream while it is hidden, and catches up",
+    { plants: somePlants },
+    async (garden) => {
+      const { page } = garden;
+      const bob = await meet(garden, "bob");
+      const setHidden = (isHidden: boolean) =>
+        page.evaluate((value) => {
+          Object.defineProperty(document, "hidden", { value, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }, isHidden);
+      await setHidden(true);
+      await bob("PUT /plants/1", { name: "Fern" });
+      await page.waitForTimeout(1_000);
+      expect((await shownNames(page))[0]).toBe("Monstera deliciosa");
+      await setHidden(false);
+      await page.waitForSelector(".row:has-text('Fern')");
+
+      // After too long, what happened is no longer kept.
+      await setHidden(true);
+      const problem = { type: "urn:plantstore:problem:gone", status: 410, title: "", detail: "" };
+      await page.route(
+        "**/events?*",
+        (route) =>
+          route.fulfill({
+            ...{ status: 410, json: problem },
+            contentType: "application/problem+json",
+          }),
+        { times: 1 },
+      );
+      await bob("PUT /plants/1", { name: "Moss" });
+      await setHidden(false);
+      await page.waitForSelector(".row:has-text('Moss')");
+      await bob("PUT /plants/1", { name: "Ivy" });
+      await page.waitForSelector(".row:has-text('Ivy')");
+    },
+  );
+
+  testGarden("asks for another token once this one is revoked", {}, async ({ page, service }) => {
+    await revokeTokens(service);
+    await page.waitForSelector("#sign-in-reason:has-text('expired or was revoked')");
+  });
+
+  test.skipIf(isBrowserMissing)("works as before where events are off", async () => {
+    await using service = await startService({ args: ["--events", "off"] });
+    const token = await makeGarden(service, somePlants);
+    await using opened = await openPage(`${service.url}/`);
+    const { page } = opened;
+    await signIn(page, token);
+    await waitForTitle(page, "12 plants");
+    expect(await page.isVisible("#open-activity")).toBe(false);
+    await service.call("DELETE /plants/3", { token });
+    await openCard(page, "Dryopteris");
+    await page.waitForSelector(
+      "#plant-note:text-is('Somebody deleted this plant in the meantime.')",
+    );
+  });
+});
