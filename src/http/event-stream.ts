@@ -372,7 +372,7 @@ function isGone(error: unknown): boolean {
 export type StreamCounts = SharedArrayBuffer;
 
 /** Tokens share a count by a hash. With many tokens, one may get fewer streams; it's rare. */
-const streamSlots = 65_536;
+const streamSlots = 2 ** 20;
 
 /** After the counts comes a seed, so that nobody who chooses their name can aim at a slot. */
 export function createStreamCounts(): StreamCounts {
