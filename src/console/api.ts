@@ -108,12 +108,12 @@ export function connect(token: string, signal: AbortSignal) {
     const end = seq ?? ((await store.me({ signal })).lastEvent ?? 0) + 1;
     const limit = Math.min(eventsMax, end - 1);
     const events: PlantEvent[] = [];
-    let after: number | undefined = end - 1 - limit;
-    while (after !== undefined && after < end - 1) {
+    let after = end - 1 - limit;
+    while (after < end - 1) {
       try {
         const page = await store.eventPage({ after: after < 0 ? undefined : after, limit, signal });
         events.push(...page.events);
-        after = page.next;
+        after = page.next ?? end;
       } catch (error) {
         if (toRefusal(error)?.code !== "gone" || after < 0) throw error;
         // It's no longer kept. Start with the oldest that is.

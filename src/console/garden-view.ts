@@ -482,7 +482,7 @@ export class GardenView {
     const { plants, waiting } = garden;
     const [first] = waiting;
     const end = first && (plants[this.#list.view().last] ?? plants.at(-1));
-    const isBelow = end !== undefined && garden.isBefore(end.id, first.id);
+    const isBelow = first && end ? garden.isBefore(end.id, first.id) : false;
     const button = find("news");
     button.textContent = renderCount(waiting.length, "new plant");
     button.classList.toggle("below", isBelow);

@@ -85,9 +85,8 @@ describe("what others do", () => {
       ...[event("replaced", plant(10n, "porch")), event("replaced", plant(20n, "porch"))],
     );
     expect(idsOf(garden)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
-    expect(garden.plants.slice(1, 5).map(({ left }) => left ?? "")).toEqual([
-      ...["", "deleted", "changed", ""],
-    ]);
+    const left = garden.plants.slice(1, 5).map((each): string => each.left ?? "");
+    expect(left).toEqual(["", "deleted", "changed", ""]);
     expect(garden.size).toBe(6);
     follow(event("created", plant(8n, "hall")));
     expect(garden.size).toBe(7);
