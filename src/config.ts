@@ -129,7 +129,7 @@ export const settings = {
   database: row("--database FILE|URL", "data/plants.db",
     "the SQLite file that keeps the plants, or postgres://user@host/database", databaseAddress),
   databasePoolSize: row("--database-pool-size NUMBER", poolSize,
-    "how many connections to PostgreSQL at most", integer(1, 1_000)),
+    "maximum number of connections to PostgreSQL", integer(1, 1_000)),
   databaseConnectTimeoutMs: row("--database-connect-timeout-ms NUMBER", connectTimeoutMs,
     "how long connecting to PostgreSQL may take", integer(100, 20_000)),
   databaseStatementTimeoutMs: row("--database-statement-timeout-ms NUMBER", statementTimeoutMs,

@@ -265,13 +265,15 @@ export const whoamiCommand: Command = {
 type Filter = Pick<ListOptions, "tag" | "q">;
 
 function readFilter(call: Call): Filter {
-  return { tag: textFlag(call, "tag"), q: textFlag(call, "search") };
+  const q = textFlag(call, "search");
+  if (q?.trim() === "") throw usageError("--search needs a word to look for.");
+  return { tag: textFlag(call, "tag"), q };
 }
 
 /** What follows the word `plants`. */
 function describeFilter({ tag, q }: Filter): string {
   const tagged = tag === "" ? " without a tag" : ` with the tag "${showSafely(tag ?? "")}"`;
-  const found = q === undefined ? "" : ` that contain "${showSafely(q)}"`;
+  const found = q === undefined ? "" : ` matching "${showSafely(q)}"`;
   return (tag === undefined ? "" : tagged) + found;
 }
 

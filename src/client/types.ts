@@ -143,7 +143,7 @@ export interface EventPageOptions extends CallOptions {
   readonly limit?: number | undefined;
 }
 
-/** A change of a plant. */
+/** A change to a plant. */
 export interface PlantEvent extends Omit<wire.Event, "seq" | "plant"> {
   /** Counts from 1 in each garden, without gaps. */
   readonly seq: number;

@@ -7,6 +7,7 @@ export const searchCodePointsMax = 100;
 export const searchSchema = v.pipe(
   v.string(),
   fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
+  v.check((search) => !wordsOf(search).includes(""), "must not have a word of accents only"),
 );
 
 const space = /[\p{White_Space}\uFEFF]+/u;
@@ -15,12 +16,18 @@ const marks = /\p{M}/gu;
 
 /** Finds plants whose name or tag contains each word of the search, in any order. */
 export function createMatcher(search: string): (plant: Plant) => boolean {
-  const words = fold(search).split(space);
+  const words = wordsOf(search);
   return ({ name, tag }) => {
     // No word contains the line break, so none is found half in the name and half in the tag.
     const text = fold(`${name}\n${tag}`);
     return words.every((word) => text.includes(word));
   };
+}
+
+/** An accent by itself, such as ´, becomes an empty word. */
+function wordsOf(search: string): string[] {
+  const words = search.split(space).filter((word) => word !== "");
+  return words.map((word) => fold(word).trim());
 }
 
 /** Without case and accents. */

@@ -192,7 +192,7 @@ export interface PlantStorage extends PlantReader, EventReader {
    * An idempotency key is remembered only with a plant that was created, in the same transaction,
    * and only as a hash, like the request: the id, name and tag that were sent.
    *
-   * Every change of a plant is an event of its garden, stored in the same transaction, unless the
+   * Every change to a plant is an event of its garden, stored in the same transaction, unless the
    * storage was opened without events. Events are numbered in the order of their writes, from 1 in
    * each garden, even those that aren't stored.
    */

@@ -273,6 +273,7 @@ class Listener implements Source<Uint8Array> {
   #isClosed = false;
   #wake: ((text?: Uint8Array) => void) | undefined;
   #isWaking = false;
+  breakOff: (() => void) | undefined = undefined;
 
   constructor(
     feed: EventFeed,
@@ -317,11 +318,16 @@ class Listener implements Source<Uint8Array> {
   }
 
   /**
-   * In its garden's turn, so that thousands of listeners hold up nobody. It does nothing unless the
-   * listener waits: a client that doesn't read gets no comments either.
+   * In its garden's turn, so that thousands of listeners hold up nobody. A client that doesn't read
+   * gets no comments, and no further events once it has fallen out of the buffer.
    */
   async wake(text?: Uint8Array): Promise<void> {
-    if (!this.#wake || this.#isWaking) return;
+    if (!this.#wake) {
+      const { buffer, last } = this.channel;
+      if (this.#isLive && this.#position < last && !buffer.has(this.#position)) this.end();
+      return;
+    }
+    if (this.#isWaking) return;
     this.#isWaking = true;
     await this.#feed.turn(this.channel.garden);
     this.#isWaking = false;
@@ -330,15 +336,19 @@ class Listener implements Source<Uint8Array> {
     wake(text);
   }
 
+  /** If the client hasn't read what was sent, it won't see the end either: the stream breaks off. */
   end(): void {
+    if (this.#isEnded) return;
     this.#isEnded = true;
-    this.wake();
+    if (this.#wake) this.wake();
+    else this.#feed.turn(this.channel.garden).then(() => this.breakOff?.());
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.end();
+    this.#isEnded = true;
+    this.wake();
     this.#onClose();
   }
 
@@ -391,7 +401,18 @@ const tooManyStreams = new PlantStoreError(
   { limit: "streams" },
 );
 
-/** Whether a client asks for a stream. */
+/** Whether a client asks for a stream, and doesn't prefer JSON. */
 export function wantsStream(headers: Headers): boolean {
-  return /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i.test(headers.get("accept") ?? "");
+  const accept = (headers.get("accept") ?? "").toLowerCase();
+  const quality = qualityOf(accept, "text/event-stream");
+  return quality > 0 && quality >= qualityOf(accept, "application/json");
+}
+
+/** How much a media type that `Accept` names is wanted, from 0 to 1 (RFC 9110, 12.4.2). */
+function qualityOf(accept: string, type: string): number {
+  const parts = accept.split(",").map((part) => part.split(";").map((each) => each.trim()));
+  const found = parts.find(([name]) => name === type);
+  if (!found) return 0;
+  const quality = found.find((parameter) => parameter.startsWith("q="));
+  return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
 }

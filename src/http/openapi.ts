@@ -368,7 +368,7 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
   EventList: { type: "array", items: refer("schemas", "Event") },
   Event: {
     type: "object",
-    description: "A change of a plant.",
+    description: "A change to a plant.",
     required: ["seq", "type", "at", "user", "plant"],
     properties: {
       seq: {

@@ -45,7 +45,7 @@ export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
   },
   gone: {
     status: 410,
-    title: "The events cannot go on from there",
+    title: "Events can't be resumed from there",
     help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
   },
   "precondition-failed": {

@@ -65,14 +65,17 @@ export function startProcessTasks(
   tasks.start("idempotency key cleanup", intervals.forgetIdempotencyKeysMs, async () => {
     while (await storage.forgetKeys(Date.now() - keyGraceMs));
   });
-  tasks.start("event cleanup", intervals.forgetEventsMs, async () => {
+  const forgetEvents = async () => {
     const beforeMs = events === "off" ? Number.MAX_SAFE_INTEGER : Date.now() - events;
     let garden: string | undefined = "";
     while (garden !== undefined) {
       garden = await storage.forgetEvents(beforeMs, garden);
       await Bun.sleep(stepPauseMs);
     }
-  });
+  };
+  // With `off`, so that nobody reads on where events are missing once they are on again.
+  const first = events === "off" ? "at once" : "later";
+  tasks.start("event cleanup", intervals.forgetEventsMs, forgetEvents, first);
   return tasks;
 }
 

@@ -112,6 +112,11 @@ export const rows = rowsOf("events", {
     { request: "GET /events?after=9007199254740991", headers: { Accept: "{each}" } },
     410,
   ]),
+  "a client that prefers JSON, or wants no stream, gets a page": each(
+    ["text/event-stream;q=0", "application/json, text/event-stream;q=0.5"],
+    me,
+    [{ request: "GET /events?after={last}", headers: { Accept: "{each}" } }, { headers: jsonType }],
+  ),
   "limit is 1 to 1,000, after is a number, and nothing else is taken": [
     me,
     ["GET /events?after={last}&limit=1000", 200],

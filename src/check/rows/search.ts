@@ -118,8 +118,16 @@ const searchRows = rowsOf("search", {
     search(leaf.repeat(100), found(leaf.repeat(100))),
     [`GET /plants?q=${encodeURIComponent(leaf.repeat(101))}`, { errors: ["q"] }],
   ],
+  "words are what white space separates, before accents are dropped": [
+    ...[named(1, "e\u00b4f"), named(2, "café"), named(3, "e x f")],
+    search("e\u00b4f", found("e\u00b4f")),
+  ],
   "a q that is empty, only white space, with U+0000, invalid UTF-8 or given twice is 400": each(
     ["", "%20", "%E3%80%80%0A", "a%00", "%ff", "%ed%a0%80", "a&q=a"],
+    ["GET /plants?q={each}", { errors: ["q"] }],
+  ),
+  "a q with a word of accents only is 400": each(
+    ["%C2%B4", "%CC%81", "fern+%C2%A8"],
     ["GET /plants?q={each}", { errors: ["q"] }],
   ),
 });
