@@ -273,7 +273,6 @@ class Listener implements Source<Uint8Array> {
   #isClosed = false;
   #wake: ((text?: Uint8Array) => void) | undefined;
   #isWaking = false;
-  breakOff: (() => void) | undefined = undefined;
 
   constructor(
     feed: EventFeed,
@@ -318,16 +317,11 @@ class Listener implements Source<Uint8Array> {
   }
 
   /**
-   * In its garden's turn, so that thousands of listeners hold up nobody. A client that doesn't read
-   * gets no comments, and no further events once it has fallen out of the buffer.
+   * In its garden's turn, so that thousands of listeners hold up nobody. It does nothing unless the
+   * listener waits: a client that doesn't read gets no comments either.
    */
   async wake(text?: Uint8Array): Promise<void> {
-    if (!this.#wake) {
-      const { buffer, last } = this.channel;
-      if (this.#isLive && this.#position < last && !buffer.has(this.#position)) this.end();
-      return;
-    }
-    if (this.#isWaking) return;
+    if (!this.#wake || this.#isWaking) return;
     this.#isWaking = true;
     await this.#feed.turn(this.channel.garden);
     this.#isWaking = false;
@@ -336,19 +330,16 @@ class Listener implements Source<Uint8Array> {
     wake(text);
   }
 
-  /** If the client hasn't read what was sent, it won't see the end either: the stream breaks off. */
+  /** A client that doesn't read what was sent sees it after the runtime's 30 seconds. */
   end(): void {
-    if (this.#isEnded) return;
     this.#isEnded = true;
-    if (this.#wake) this.wake();
-    else this.#feed.turn(this.channel.garden).then(() => this.breakOff?.());
+    this.wake();
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#isEnded = true;
-    this.wake();
+    this.end();
     this.#onClose();
   }
 

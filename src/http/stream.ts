@@ -9,8 +9,6 @@ export interface Source<Item> {
   next(): Promise<Item | undefined>;
   /** Call it when no further items are needed. */
   close(): void;
-  /** Whoever sends the items sets it. Breaks the response off, even if the client doesn't read. */
-  breakOff?: (() => void) | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -34,14 +32,6 @@ export function streamChunks(
   }
   return new ReadableStream<Uint8Array>(
     {
-      start(controller) {
-        if (!("breakOff" in source)) return;
-        source.breakOff = () => {
-          if (hasEnded) return;
-          controller.error(new Error("The stream was broken off."));
-          end();
-        };
-      },
       async pull(controller) {
         try {
           if (hasBegun) await turn();

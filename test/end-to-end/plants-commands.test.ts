@@ -104,7 +104,7 @@ describe("plants", () => {
     ["plants delete 7 007", 2, '"007"'],
     ["plants delete", 2, "Which plants?"],
     ["plants delete 7 --tag x", 2, "not both"],
-    ["plants list --search=", 2, "q must"],
+    ["plants list --search=", 2, "--search needs a word"],
     ["plants edit 12345 --tag x", 3, "There is no plant 12345."],
     ["plants edit 7 --name=", 2, "name must"],
     ["plants add Fern --id 7", 5, "7"],
