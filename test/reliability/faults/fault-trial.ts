@@ -82,7 +82,7 @@ async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants"
   const plants: string[] = [];
   while (statSync(`${path}-wal`).size < walHeaderBytes + frames * frameBytes) {
     const name = `earlier ${plants.length} ${"🌿".repeat(150)}`;
-    await storage.apply([create({ garden: "gardener", name, tag: tagOf(name) })]);
+    await storage.apply([create({ garden: "gardener", user: "gardener", name, tag: tagOf(name) })]);
     plants.push(name);
   }
   const files = readImage(folder.path);
