@@ -217,6 +217,7 @@ testGarden(
     await page.waitForURL(/q=officinalis$/);
     await page.press("#filter", "Escape");
     await page.waitForURL(/\/$/);
+    await waitForTitle(page, "12 plants");
     await page.evaluate(() => {
       location.hash = "tag=terrace";
     });
