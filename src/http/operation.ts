@@ -24,8 +24,6 @@ export interface Context {
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
-  /** Resolves when it's this garden's turn to go on with long work. */
-  readonly turn: (garden: string) => Promise<unknown>;
 }
 
 /** A response without the headers that all responses share. */

@@ -101,7 +101,6 @@ export function assemble(
       lists: new Lists(turn),
       events,
       openStream: (...values) => feed.open(...values),
-      turn,
       basePath: config.basePath,
       readVersion,
       checkStorage: () => readiness.check(),
