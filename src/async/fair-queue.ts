@@ -47,14 +47,18 @@ export class FairQueue<Item> {
     return undefined;
   }
 
-  /** Removes everything that has waited too long, the oldest of each garden first. */
-  removeLate(nowMs = performance.now()): Item[] {
+  /** Removes what has waited too long, the oldest of each garden first, unless it `mayWait`. */
+  removeLate(mayWait: (item: Item) => boolean, nowMs = performance.now()): Item[] {
     const removed: Item[] = [];
     for (const [garden, queue] of this.#queues) {
-      const end = queue.findIndex((entry) => !isLate(entry, nowMs));
-      const late = queue.splice(0, end < 0 ? queue.length : end);
-      for (const { item } of late) removed.push(item);
-      if (queue.length === 0) this.#queues.delete(garden);
+      if (!queue[0] || !isLate(queue[0], nowMs)) continue;
+      const kept = queue.filter((entry) => {
+        const stays = !isLate(entry, nowMs) || mayWait(entry.item);
+        if (!stays) removed.push(entry.item);
+        return stays;
+      });
+      if (kept.length > 0) this.#queues.set(garden, kept);
+      else this.#queues.delete(garden);
     }
     this.length -= removed.length;
     return removed;

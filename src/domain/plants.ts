@@ -97,6 +97,7 @@ export class Plants {
         const slice = drafts.slice(start, end);
         const outcomes = await this.#writer.writeAll(
           slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
+          start > 0,
         );
         for (const [index, draft] of slice.entries()) {
           const outcome = outcomes[index] as Outcome;
@@ -181,6 +182,7 @@ export class Plants {
         const base = this.#writeBase(caller);
         const outcomes = await this.#writer.writeAll(
           slice.map((id) => ({ kind: "delete", ...base, id })),
+          first > 0,
         );
         missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {

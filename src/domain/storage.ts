@@ -169,8 +169,11 @@ export interface CountedTag {
 /** Resolves once the writes are on stable storage. */
 export interface PlantWriter {
   write(write: Write): Promise<Outcome>;
-  /** Applies the writes of one garden in their order, all or none, as `PlantStorage.apply` does. */
-  writeAll(writes: readonly Write[]): Promise<readonly Outcome[]>;
+  /**
+   * Applies the writes of one garden in their order, all or none, as `PlantStorage.apply` does. If
+   * they continue a request that has begun, they aren't refused for having waited too long.
+   */
+  writeAll(writes: readonly Write[], isContinued?: boolean): Promise<readonly Outcome[]>;
 }
 
 export interface PlantStorage extends PlantReader, EventReader {

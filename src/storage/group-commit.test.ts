@@ -185,6 +185,22 @@ describe("gardens", () => {
     expect(await early).toEqual([10, overloaded, overloaded, 20]);
     expect(await late).toEqual([13]);
   });
+
+  test("with more than fits never refuse the rest of a bulk", async () => {
+    const { group, commits, writeAll } = create({ gardenWritesMax: 1 });
+    void writeAll(9);
+    await ticks();
+    const early = writeAll(10, 11, 20);
+    const rest = group.writeAll([remove(12n, "1"), remove(13n, "1")], true);
+    await Bun.sleep(queuedMsMax + 10);
+    for (const index of [0, 1, 2]) {
+      commits[index]?.succeed();
+      await ticks();
+    }
+    const overloaded = expect.stringContaining("cannot keep up");
+    expect(await early).toEqual([10, overloaded, 20]);
+    expect(await rest).toHaveLength(2);
+  });
 });
 
 describe("the deadline", () => {

@@ -64,6 +64,8 @@ const gardenLocked = new PlantStoreError(
 interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
+  /** Whether earlier writes of the same request are committed already. */
+  readonly isContinued: boolean;
   /** Takes the outcomes of the whole group, and where its own begin. */
   readonly resolve: (outcomes: readonly Outcome[], from: number) => void;
   readonly reject: (error: unknown) => void;
@@ -94,17 +96,19 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: write.garden,
         writes: [write],
+        isContinued: false,
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
       });
     });
   }
 
-  writeAll(writes: readonly Write[]): Promise<readonly Outcome[]> {
+  writeAll(writes: readonly Write[], isContinued = false): Promise<readonly Outcome[]> {
     return new Promise((resolve, reject) => {
       this.#enqueue({
         garden: writes[0]?.garden ?? "",
         writes,
+        isContinued,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
       });
@@ -145,7 +149,10 @@ export class GroupCommit implements PlantWriter {
     this.#isBusy = false;
   }
 
-  /** The next group. What has waited too long and still doesn't fit into it is refused. */
+  /**
+   * The next group. What has waited too long and still doesn't fit into it is refused, unless it
+   * continues a bulk: half a bulk is worse than a slow one.
+   */
   #takeGroup(): Group {
     const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
     const group: WaitingWrites[] = [];
@@ -171,7 +178,7 @@ export class GroupCommit implements PlantWriter {
       oldestMs = Math.min(oldestMs, next.queuedAtMs);
     }
     if (group.length > 0) onStart(performance.now() - oldestMs);
-    if (this.#waiting.length > 0) this.#reject(this.#waiting.removeLate(), overloaded);
+    if (this.#waiting.length > 0) this.#reject(this.#waiting.removeLate(mayWait), overloaded);
     return group;
   }
 
@@ -264,6 +271,10 @@ export class GroupCommit implements PlantWriter {
     }
     this.#reject(waiting, overloaded);
   }
+}
+
+function mayWait({ isContinued }: WaitingWrites): boolean {
+  return isContinued;
 }
 
 function textOf(writes: readonly Write[]): number {
