@@ -61,8 +61,9 @@ export function toBytes(text: string): Buffer {
 /** A row while a group of writes uses it. A group reads and stores it once. */
 export class KeyRow {
   readonly key: string;
-  /** One entry for a single plant; for a bulk, one for each plant up to the last. */
-  entries: Buffer;
+  /** Holds a whole row once it grows: allocating for each entry takes longer than writing it. */
+  #bytes: Buffer;
+  #length: number;
   expiresAtMs: number;
   /** Whether the row is stored, or will be with this group. */
   isStored: boolean;
@@ -71,31 +72,39 @@ export class KeyRow {
   constructor(key: string, stored: StoredKey | undefined, nowMs: number) {
     const valid = stored !== undefined && stored.expiresAtMs > nowMs ? stored : undefined;
     this.key = key;
-    this.entries = Buffer.from(valid?.entries ?? []);
+    this.#bytes = Buffer.from(valid?.entries ?? []);
+    this.#length = this.#bytes.length;
     this.expiresAtMs = valid?.expiresAtMs ?? 0;
     this.isStored = stored !== undefined;
+  }
+
+  /** One entry for a single plant; for a bulk, one for each plant up to the last. */
+  get entries(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   /** The outcome if the key was used before; otherwise undefined. */
   recall({ entry, request }: KeyUse): Outcome | undefined {
     const at = entry * entryBytes;
-    if (at >= this.entries.length) return undefined;
-    const earlier = this.entries.toString("latin1", at, at + hashBytes);
+    if (at >= this.#length) return undefined;
+    const earlier = this.#bytes.toString("latin1", at, at + hashBytes);
     if (earlier === noHash) return undefined;
     if (earlier !== request) return { kind: "mismatch" };
-    const id = this.entries.readBigInt64BE(at + hashBytes);
+    const id = this.#bytes.readBigInt64BE(at + hashBytes);
     return { kind: "created", id, replayed: true };
   }
 
   remember({ entry, request, expiresAtMs }: KeyUse, plantId: PlantId): void {
     const at = entry * entryBytes;
-    if (at >= this.entries.length) {
-      const longer = Buffer.alloc(at + entryBytes);
-      this.entries.copy(longer);
-      this.entries = longer;
+    const end = at + entryBytes;
+    if (end > this.#bytes.length) {
+      const longer = Buffer.alloc(entry === 0 ? end : plantsPerRow * entryBytes);
+      this.#bytes.copy(longer);
+      this.#bytes = longer;
     }
-    this.entries.write(request, at, "latin1");
-    this.entries.writeBigInt64BE(plantId, at + hashBytes);
+    this.#length = Math.max(this.#length, end);
+    this.#bytes.write(request, at, "latin1");
+    this.#bytes.writeBigInt64BE(plantId, at + hashBytes);
     this.expiresAtMs = expiresAtMs;
     this.isStored = true;
     this.isChanged = true;
