@@ -2,11 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import type { ValidationError } from "../domain/errors.ts";
 import { BulkResults, plantCharactersMax, readBulk } from "./bulk.ts";
+import { ReservedBytes } from "./reserved-bytes.ts";
 
 async function read(text: string) {
   const errors: ValidationError[] = [];
   let turns = 0;
-  const drafts = await readBulk(text, errors, async () => turns++);
+  const reserved = new ReservedBytes().open("garden");
+  const drafts = await readBulk(text, errors, { turn: async () => turns++, reserved });
   return { drafts, errors, turns };
 }
 

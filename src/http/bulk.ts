@@ -26,25 +26,26 @@ const turnIdsMax = 1_000;
 const chunkCharacters = 16 * 1024;
 /** Roughly what a response takes while it's being sent: a chunk, its bytes, the stream. */
 const streamBytes = 64 * 1024;
-/** Roughly what a plant takes besides its name and tag, which the body's length covers. */
-const draftBytes = 96;
+/** Roughly what a plant and its result take, besides its name and tag, which the body covers. */
+const plantBytes = 105;
 /** With fewer results, the response is sent whole. */
 const streamedResultsMin = 64;
 /** Roughly what an id takes in a set and in an array. */
 const idBytes = 64;
 
-/** Lets other requests run. */
-type Turn = () => Promise<unknown>;
+type BulkContext = Pick<ParseContext, "turn" | "reserved">;
 
 /**
  * The plants of a bulk. Adds what is wrong to `errors`; the plants count only if nothing is. Fails
- * with `too-large` if there are too many.
+ * with `too-large` if there are too many, or with `overloaded`.
  */
 export async function readBulk(
   text: string,
   errors: ValidationError[],
-  turn: Turn,
+  { turn, reserved }: BulkContext,
 ): Promise<readonly PlantDraft[]> {
+  // Before they are parsed, which takes far more time and memory than refusing them.
+  reserved.add(countObjects(text) * plantBytes + streamBytes);
   const pace = new Pace();
   const drafts: PlantDraft[] = [];
   let count = 0;
@@ -72,6 +73,14 @@ export async function readBulk(
   return drafts;
 }
 
+/** How many objects the text may hold, up to the most plants that are allowed. */
+function countObjects(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("{"); at >= 0 && count < bulkPlantsMax; at = text.indexOf("{", at + 1))
+    count++;
+  return count;
+}
+
 const idsSchema = v.object(
   { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") },
   () => "is required",
@@ -84,10 +93,9 @@ const idsSchema = v.object(
 export async function readIds(
   text: string,
   errors: ValidationError[],
-  { turn, reserved }: Pick<ParseContext, "turn" | "reserved">,
+  { turn, reserved }: BulkContext,
 ): Promise<PlantId[]> {
-  // Before they are parsed, which takes more time and memory than to refuse them. An id and its
-  // comma take two characters at least.
+  // As for plants. An id and its comma take at least two characters.
   reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
   validateObject(idsSchema, text, errors);
@@ -153,12 +161,6 @@ export class BulkResults {
   constructor(count: number) {
     this.#states = new Uint8Array(count);
     this.#ids = new BigInt64Array(count);
-  }
-
-  /** What they take in memory until they are sent, with the plants that they are about. */
-  get reservedBytes(): number {
-    const drafts = this.#states.length * draftBytes;
-    return this.#states.byteLength + this.#ids.byteLength + drafts + streamBytes;
   }
 
   readonly note = (index: number, { id }: PlantDraft, outcome: Outcome): void => {

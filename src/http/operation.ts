@@ -64,8 +64,6 @@ export interface Input {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
   readonly isHead: boolean;
-  /** What the request takes in memory until its response is sent; absent if it has no body. */
-  readonly reserved: Reservation | undefined;
 }
 
 export interface RequestBody<Value = unknown> {
@@ -154,7 +152,6 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
         readonly isHead: boolean;
-        readonly reserved: Reservation | undefined;
       },
     ) => Promise<Reply>;
   },

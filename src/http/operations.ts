@@ -176,7 +176,7 @@ const createPlants = plantOperation({
   parameters: { "Idempotency-Key": idempotencyKey(240) },
   body: {
     bytesMax: bulkBytesMax,
-    parse: (text, errors, { turn }) => readBulk(text, errors, turn),
+    parse: readBulk,
     schema: "PlantDraftList",
     examples: { two: { value: [{ name: "Fern" }, { name: "Ivy", tag: "hall", id: 7 }] } },
   },
@@ -195,9 +195,8 @@ const createPlants = plantOperation({
     },
   },
   problems: ["too-large", "unsupported-media-type", "storage-full"],
-  async run({ plants }, { caller, body, parameters, reserved }) {
+  async run({ plants }, { caller, body, parameters }) {
     const results = new BulkResults(body.length);
-    reserved?.add(results.reservedBytes);
     await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
     return jsonReply(200, results.render());
   },

@@ -11,7 +11,6 @@ async function read(name: string, headers: HeadersInit, parameters = {}): Promis
     token: undefined,
     body: undefined,
     isHead: false,
-    reserved: undefined,
   };
   const input = { ...nothing, headers: new Headers(headers), parameters };
   // Pages use nothing of the context.
