@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { create, remove } from "../../test/storage-contract/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { overloaded } from "../domain/errors.ts";
 import { scanMatches, scanPlants, scanTags } from "../domain/lists.ts";
 import type { Plant, PlantId } from "../domain/plant.ts";
 import { createMatcher } from "../domain/search.ts";
@@ -73,6 +74,19 @@ async function collect(listing: PlantListing): Promise<number[]> {
 }
 
 describe("a list", () => {
+  test("that has begun isn't refused when the storage is busy; it waits", async () => {
+    await growGarden(2_500);
+    let reads = 0;
+    const reader: PlantReader = {
+      ...storage,
+      list(...query) {
+        return ++reads === 2 ? Promise.reject(overloaded) : storage.list(...query);
+      },
+    };
+    expect(await collect(await list({}, reader))).toEqual(range(1, 2_500));
+    expect(reads).toBeGreaterThan(2);
+  });
+
   test("of 2,000 plants is read in one go, and shows one moment", async () => {
     await growGarden(2);
     const reads: number[] = [];

@@ -2,7 +2,7 @@
  * Lists of any length in constant memory. A short list is sent whole; a longer one is read page by
  * page, at the client's pace.
  */
-import { PlantStoreError } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { itemTextMax, type Scan } from "../domain/lists.ts";
 import type { Source } from "./stream.ts";
 
@@ -163,7 +163,7 @@ export class Lists {
     return {
       next: async () => {
         if (!isOpen) return undefined;
-        const step = await scan.read(position, pageItemsMax, this.#textMax());
+        const step = await waitingOn(() => scan.read(position, pageItemsMax, this.#textMax()));
         const page = step.items.filter((item) => !isPast(scan.positionOf(item)));
         remaining -= page.length;
         if (remaining < 0) {
@@ -194,6 +194,17 @@ export class Lists {
       if (isOpen) this.#open--;
       isOpen = false;
     };
+  }
+}
+
+/** A list that has begun isn't refused any more: it waits for its garden's turn again. */
+async function waitingOn<Result>(read: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (error !== overloaded) throw error;
+    }
   }
 }
 
