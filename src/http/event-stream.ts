@@ -86,6 +86,8 @@ export class EventFeed {
   #isChecking = false;
   #isClosed = false;
   listeners = 0;
+  /** Closes a request's connection soon, even if its client doesn't read. The server sets it. */
+  disconnect: (request: Request) => void = () => {};
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
@@ -93,7 +95,12 @@ export class EventFeed {
   }
 
   /** Fails with `gone` if it can't go on after `after`; absent: only what comes from now on. */
-  async open(caller: Caller, token: string, after: number | undefined): Promise<Reply> {
+  async open(
+    request: Request,
+    caller: Caller,
+    token: string,
+    after: number | undefined,
+  ): Promise<Reply> {
     const slot = slotOf(caller, this.#streams);
     if (Atomics.add(this.#streams, slot, 1) >= streamsPerToken) {
       Atomics.sub(this.#streams, slot, 1);
@@ -110,7 +117,7 @@ export class EventFeed {
       status: 200,
       contentType: "text/event-stream",
       headers: { "X-Accel-Buffering": "no" },
-      body: this.#listen(caller.garden, token, slot, after ?? last, last),
+      body: this.#listen(request, caller.garden, token, slot, after ?? last, last),
       isLive: true,
     };
   }
@@ -121,7 +128,14 @@ export class EventFeed {
     for (const channel of this.#channels.values()) this.#endAll(channel);
   }
 
-  #listen(garden: string, token: string, slot: number, position: number, last: number): Listener {
+  #listen(
+    request: Request,
+    garden: string,
+    token: string,
+    slot: number,
+    position: number,
+    last: number,
+  ): Listener {
     let channel = this.#channels.get(garden);
     if (!channel) {
       const buffer = new Map<number, Chunk>();
@@ -131,7 +145,7 @@ export class EventFeed {
       this.#channels.set(garden, channel);
     }
     const commented = this.#commented[this.#opened++ % looksPerComment] as Set<Listener>;
-    const listener = new Listener(this, channel, token, position, () => {
+    const listener = new Listener(this, channel, request, token, position, () => {
       Atomics.sub(this.#streams, slot, 1);
       commented.delete(listener);
       channel.listeners.delete(listener);
@@ -221,7 +235,10 @@ export class EventFeed {
       channel.buffer.delete(after);
       channel.bytes -= bytes.length;
     }
-    for (const listener of channel.listeners) listener.wake();
+    for (const listener of channel.listeners) {
+      if (listener.isTooSlow()) listener.end();
+      else listener.wake();
+    }
   }
 
   /** A stream ends with its token. If nobody can tell, it ends, too. */
@@ -262,6 +279,7 @@ export class EventFeed {
 class Listener implements Source<Uint8Array> {
   readonly #feed: EventFeed;
   readonly channel: Channel;
+  readonly #request: Request;
   readonly token: string;
   readonly #onClose: () => void;
   /** The number of the last event that was sent. */
@@ -277,12 +295,14 @@ class Listener implements Source<Uint8Array> {
   constructor(
     feed: EventFeed,
     channel: Channel,
+    request: Request,
     token: string,
     position: number,
     onClose: () => void,
   ) {
     this.#feed = feed;
     this.channel = channel;
+    this.#request = request;
     this.token = token;
     this.#position = position;
     this.#onClose = onClose;
@@ -330,24 +350,33 @@ class Listener implements Source<Uint8Array> {
     wake(text);
   }
 
-  /** A client that doesn't read what was sent sees it after the runtime's 30 seconds. */
+  /** Whether it fell out of the buffer. */
+  isTooSlow(): boolean {
+    const { buffer, last } = this.channel;
+    const [oldest = last] = buffer.keys();
+    return this.#isLive && this.#position < oldest;
+  }
+
+  /** A client that doesn't read wouldn't notice the end of the stream, so it's disconnected. */
   end(): void {
+    if (this.#isEnded) return;
     this.#isEnded = true;
-    this.wake();
+    if (this.#wake) this.wake();
+    else this.#feed.disconnect(this.#request);
   }
 
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.end();
+    this.#isEnded = true;
+    this.wake();
     this.#onClose();
   }
 
-  /** Absent if the client fell out of the buffer, or the events after its position are gone. */
+  /** Absent if the client is too slow, or the events after its position are gone. */
   async #readOlder(): Promise<Chunk | undefined> {
-    const { garden, buffer, last } = this.channel;
-    const [oldest = last] = buffer.keys();
-    if (this.#isLive && this.#position < oldest) return undefined;
+    if (this.isTooSlow()) return undefined;
+    const { garden, last } = this.channel;
     const page = await this.#feed
       .read({ garden, last: this.#position }, last)
       .catch(() => undefined);

@@ -5,6 +5,7 @@ import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
+import type { EventFeed } from "./event-stream.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
@@ -16,7 +17,7 @@ export interface Context {
   readonly lists: Lists;
   readonly events: Events;
   /** See `EventFeed.open`. */
-  readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
+  readonly openStream: EventFeed["open"];
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];
@@ -60,7 +61,7 @@ export interface Operation {
 export interface Input {
   readonly caller: Caller | undefined;
   readonly token: string | undefined;
-  readonly headers: Headers;
+  readonly request: Request;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
   readonly isHead: boolean;
@@ -150,7 +151,7 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
       input: {
         readonly caller: Caller;
         readonly token: string;
-        readonly headers: Headers;
+        readonly request: Request;
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
         readonly isHead: boolean;

@@ -534,12 +534,12 @@ const listEvents = plantOperation({
     },
   },
   problems: ["not-found", "gone"],
-  async run({ events, openStream, basePath }, { caller, token, headers, parameters }) {
-    const isStream = wantsStream(headers);
+  async run({ events, openStream, basePath }, { caller, token, request, parameters }) {
+    const isStream = wantsStream(request.headers);
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
-    if (isStream) return openStream(caller, token, after);
+    if (isStream) return openStream(request, caller, token, after);
     const limit = Number(parameters.limit ?? eventsDefault);
     const page = await events.read(caller, after, limit);
     const last = page.events.at(-1)?.seq;

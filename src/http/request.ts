@@ -42,7 +42,7 @@ export async function readInput(
   }
   const [first] = errors;
   if (first) throw refuse(first, errors);
-  return { caller, token: arrival.token, headers, parameters, body, isHead, reserved };
+  return { caller, token: arrival.token, request, parameters, body, isHead, reserved };
 }
 
 function readParameters(

@@ -13,7 +13,8 @@ async function read(name: string, headers: HeadersInit, parameters = {}): Promis
     isHead: false,
     reserved: undefined,
   };
-  const input = { ...nothing, headers: new Headers(headers), parameters };
+  const request = new Request("http://plants.test", { headers });
+  const input = { ...nothing, request, parameters };
   // Pages use nothing of the context.
   const reply = await operation?.run({} as Context, input);
   return reply?.body;
