@@ -5,7 +5,6 @@ import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { PlantStorage } from "../domain/storage.ts";
-import type { EventFeed } from "./event-stream.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
@@ -17,7 +16,12 @@ export interface Context {
   readonly lists: Lists;
   readonly events: Events;
   /** See `EventFeed.open`. */
-  readonly openStream: EventFeed["open"];
+  readonly openStream: (
+    request: Request,
+    caller: Caller,
+    token: string,
+    after: number | undefined,
+  ) => Promise<Reply>;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];
