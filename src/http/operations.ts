@@ -18,7 +18,6 @@ import {
   readIds,
   renderDeletions,
 } from "./bulk.ts";
-import { wantsStream } from "./event-stream.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
   entityTagHeader,
@@ -30,6 +29,7 @@ import {
   tagText,
   wordText,
 } from "./parameters.ts";
+import { wantsStream } from "./request.ts";
 import {
   entityTag,
   jsonReply,
