@@ -209,9 +209,6 @@ export function createApp(deps: AppDeps): App {
     if (!authenticator.findCached(token)) await authenticator.authenticate(token);
   }
 
-  /** Apart from the request, which a stream would otherwise keep in memory. */
-  const turnsOf = (queue: string) => () => scheduler.turn(queue);
-
   function respond(
     arrival: Arrival,
     reply: Reply,
@@ -226,7 +223,7 @@ export function createApp(deps: AppDeps): App {
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
-    else if (body && isLive) content = streamChunks(body, turnsOf(arrival.queue), () => {});
+    else if (body && isLive) content = streamChunks(body);
     else if (body) content = streamChunks(body, () => turn(arrival), onEnd);
 
     const response = new Response(content, {

@@ -1,6 +1,6 @@
 /** A request's end: counted, logged and traced. */
 import type { Caller } from "../domain/caller.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Arrival } from "./arrival.ts";
@@ -29,8 +29,9 @@ export function createFinish(
     const route = arrival.route?.path;
     const garden = caller?.garden;
     const durationMs = performance.now() - arrival.startedAtMs;
-    if (isRevocation(error)) {
-      log.event("info", "list ended: its token is not valid any more", { requestId });
+    const reason = error instanceof PlantStoreError && expectedEnds[error.code];
+    if (reason) {
+      log.event("info", `list ended: ${reason}`, { requestId });
     } else if (error !== undefined) {
       metrics.countBrokenStream();
       report(error, () => log.event("error", "stream broke off", { requestId, error }));
@@ -58,9 +59,11 @@ function levelOf(operation: Operation | undefined, status: number): LogLevel {
   return operation?.isProbe && status < 400 ? "debug" : "info";
 }
 
-function isRevocation(error: unknown): boolean {
-  return error instanceof PlantStoreError && error.code === "unauthenticated";
-}
+/** Why a list may break off without a failure of the service. */
+const expectedEnds: { readonly [Code in ErrorCode]?: string } = {
+  unauthenticated: "its token is not valid any more",
+  conflict: "plants were added within the page",
+};
 
 const overloadLogMs = 1_000;
 

@@ -167,10 +167,9 @@ export class Lists {
         const page = step.items.filter((item) => !isPast(scan.positionOf(item)));
         remaining -= page.length;
         if (remaining < 0) {
-          // Items were added before `last` while the list went out. Sending them would exceed the
-          // limit, and dropping others would break `next`: the response breaks off, and the client
-          // asks again.
-          throw new PlantStoreError("unavailable", "The garden changed while it was listed.");
+          // Items were added before `last`, and nobody knows which they are. Sending all would
+          // exceed the limit, and `next`, which went out first, would skip what is left out.
+          throw new PlantStoreError("conflict", "Plants were added within the page.");
         }
         position = step.position as Position;
         if (step.isLast || position === last || isPast(position)) close();

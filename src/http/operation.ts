@@ -16,7 +16,12 @@ export interface Context {
   readonly lists: Lists;
   readonly events: Events;
   /** See `EventFeed.open`. */
-  readonly openStream: (caller: Caller, token: string, after: number | undefined) => Promise<Reply>;
+  readonly openStream: (
+    request: Request,
+    caller: Caller,
+    token: string,
+    after: number | undefined,
+  ) => Promise<Reply>;
   readonly basePath: string;
   /** See `PlantStorage.version`. */
   readonly readVersion: PlantStorage["version"];
@@ -60,7 +65,7 @@ export interface Operation {
 export interface Input {
   readonly caller: Caller | undefined;
   readonly token: string | undefined;
-  readonly headers: Headers;
+  readonly request: Request;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
   readonly isHead: boolean;
@@ -148,7 +153,7 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
       input: {
         readonly caller: Caller;
         readonly token: string;
-        readonly headers: Headers;
+        readonly request: Request;
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
         readonly isHead: boolean;

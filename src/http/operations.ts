@@ -18,7 +18,6 @@ import {
   readIds,
   renderDeletions,
 } from "./bulk.ts";
-import { wantsStream } from "./event-stream.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
   entityTagHeader,
@@ -30,6 +29,7 @@ import {
   tagText,
   wordText,
 } from "./parameters.ts";
+import { wantsStream } from "./request.ts";
 import {
   entityTag,
   jsonReply,
@@ -533,12 +533,12 @@ const listEvents = plantOperation({
     },
   },
   problems: ["not-found", "gone"],
-  async run({ events, openStream, basePath }, { caller, token, headers, parameters }) {
-    const isStream = wantsStream(headers);
+  async run({ events, openStream, basePath }, { caller, token, request, parameters }) {
+    const isStream = wantsStream(request.headers);
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
-    if (isStream) return openStream(caller, token, after);
+    if (isStream) return openStream(request, caller, token, after);
     const limit = Number(parameters.limit ?? eventsDefault);
     const page = await events.read(caller, after, limit);
     const last = page.events.at(-1)?.seq;

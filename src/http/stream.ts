@@ -14,13 +14,14 @@ export interface Source<Item> {
 const encoder = new TextEncoder();
 
 /**
- * `turn` resolves when the next chunk may be made; the first one doesn't wait. `onEnd` runs once:
- * when everything was sent, when the client left, or with the error of a failed source.
+ * `turn` resolves when the next chunk may be made; the first one doesn't wait. Leave it out if the
+ * source takes its own turns. `onEnd` runs once: when everything was sent, when the client left, or
+ * with the error of a failed source.
  */
 export function streamChunks(
   source: Source<string | Uint8Array>,
-  turn: () => Promise<unknown>,
-  onEnd: (error?: unknown) => void,
+  turn: () => Promise<unknown> = async () => {},
+  onEnd: (error?: unknown) => void = () => {},
 ): ReadableStream {
   let hasBegun = false;
   let hasEnded = false;

@@ -6,13 +6,9 @@ import { webPages } from "./web-pages.ts";
 
 async function read(name: string, headers: HeadersInit, parameters = {}): Promise<Reply["body"]> {
   const operation = webPages.find((page) => page.name === name);
-  const nothing = {
-    caller: undefined,
-    token: undefined,
-    body: undefined,
-    isHead: false,
-  };
-  const input = { ...nothing, headers: new Headers(headers), parameters };
+  const nothing = { caller: undefined, token: undefined, body: undefined, isHead: false };
+  const request = new Request("http://plants.test", { headers });
+  const input = { ...nothing, request, parameters };
   // Pages use nothing of the context.
   const reply = await operation?.run({} as Context, input);
   return reply?.body;

@@ -57,28 +57,29 @@ export const webPages: readonly Operation[] = [
     name: "readConsole",
     method: "GET",
     path: "/",
-    run: async (_context, { headers }) => pageReply(await loadConsole(), consolePolicy, headers),
+    run: async (_context, { request }) =>
+      pageReply(await loadConsole(), consolePolicy, request.headers),
   },
   {
     name: "readReference",
     method: "GET",
     path: "/docs",
-    run: async (_context, { headers }) =>
-      pageReply(await loadReference(), referencePolicy, headers),
+    run: async (_context, { request }) =>
+      pageReply(await loadReference(), referencePolicy, request.headers),
   },
   {
     name: "readAsset",
     method: "GET",
     path: "/assets/{name}",
     parameters: { name: { in: "path", schema: v.string(), description: "The file's name." } },
-    async run(_context, { parameters, headers }) {
+    async run(_context, { parameters, request }) {
       const name = String(parameters.name);
       // Another process may have served the page that links to it.
       await (name.startsWith("reference") ? loadReference() : loadConsole());
       const file = assets.get(name);
       if (!file) throw new PlantStoreError("not-found", "There is nothing at this path.");
       const cacheForever = { "Cache-Control": "public, max-age=31536000, immutable" };
-      return fileReply(file, cacheForever, headers);
+      return fileReply(file, cacheForever, request.headers);
     },
   },
 ];

@@ -6,9 +6,10 @@ import type { Config } from "../config.ts";
 import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
-import { EventFeed, type StreamCounts } from "../http/event-stream.ts";
+import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
 import { Scheduler } from "../http/scheduler.ts";
+import { type StreamCounts, StreamLimit } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {
@@ -91,10 +92,10 @@ export function assemble(
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
   const events = new Events(storage, config.events !== "off");
-  const { streamCounts } = config;
+  const limit = new StreamLimit(config.streamCounts);
   const readVersion = (garden: string) => storage.version(garden);
   const shared = { authenticator, scheduler, metrics, readVersion };
-  const feed = new EventFeed({ ...shared, events, streamCounts });
+  const feed = new EventFeed({ ...shared, events, limit });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),

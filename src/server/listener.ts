@@ -4,7 +4,8 @@ import { shareAsync } from "../async/share.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
-import type { StreamCounts } from "../http/event-stream.ts";
+import type { EventFeed } from "../http/event-stream.ts";
+import type { StreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -18,6 +19,8 @@ import type { Readiness, ReadinessMemory } from "./readiness.ts";
 const handOverMs = 1_000;
 /** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
+/** How long clients have to read the end of their stream of events. */
+const streamEndMs = 1_000;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
@@ -79,6 +82,7 @@ export async function openListener(
   const reports = new Map<string, Report>();
   channel.onmessage = ({ data }) => reports.set(data.thread, data.report);
   const port = server.port ?? config.port;
+  feed.disconnect = (request) => server.disconnect(request);
   const servers = new Set([server]);
   const tasks = startThreadTasks(assembly, config.intervals, log);
   if (config.threads > 1) {
@@ -134,7 +138,7 @@ export async function openListener(
       for (const each of servers) each.closeAfterResponses();
       await Bun.sleep(closingMs);
       const isStopped = stop(false);
-      await Promise.race([isStopped, untilIdle(servers, drainMs - closingMs)]);
+      await Promise.race([isStopped, untilIdle(servers, feed, drainMs - closingMs)]);
       await Promise.race([isStopped, stop(true)]);
       tasks.stop();
       channel.close();
@@ -187,7 +191,9 @@ function listen(config: ListenerConfig, app: App) {
   );
   return {
     port: server.port,
-    isIdle: () => server.pendingRequests === 0,
+    pendingRequests: () => server.pendingRequests,
+    /** Takes up to four seconds, because Bun checks its timeouts that often. Any server will do. */
+    disconnect: (request: Request) => server.timeout(request, 1),
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
     /** Each connection ends with its next response. */
     closeAfterResponses() {
@@ -197,13 +203,23 @@ function listen(config: ListenerConfig, app: App) {
 }
 
 /**
- * Resolves once no request is in flight, or after a while. Over TLS, Bun's own stop also waits for
- * clients to close idle connections, which many only do when they send the next request.
+ * Resolves once no request is in flight, or after a while. It waits only a second for streams of
+ * events: those left after that belong to clients that don't read. Over TLS, Bun's own stop also
+ * waits for clients to close idle connections, which many only do when they send the next request.
  */
-async function untilIdle(servers: ReadonlySet<Server>, waitMs: number): Promise<void> {
-  const endAtMs = performance.now() + waitMs;
-  const isIdle = () => Array.from(servers).every((each) => each.isIdle());
-  while (!isIdle() && performance.now() < endAtMs) await Bun.sleep(idleCheckMs);
+async function untilIdle(
+  servers: ReadonlySet<Server>,
+  feed: Pick<EventFeed, "listeners">,
+  waitMs: number,
+): Promise<void> {
+  const startedAtMs = performance.now();
+  for (let passedMs = 0; passedMs < waitMs; passedMs = performance.now() - startedAtMs) {
+    const unread = passedMs < streamEndMs ? 0 : feed.listeners;
+    let pending = 0;
+    for (const each of servers) pending += each.pendingRequests();
+    if (pending <= unread) return;
+    await Bun.sleep(idleCheckMs);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { createStreamCounts } from "../http/event-stream.ts";
+import { createStreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";

@@ -1,7 +1,9 @@
 /** Streams of events from the real program: over sockets, on two threads, and when it stops. */
-import { expect, setDefaultTimeout, test } from "bun:test";
-import { connect } from "node:net";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { EventStreamReader } from "../event-reader.ts";
+import { makePlace } from "../reliability/audited-store.ts";
 import {
   makeToken,
   type RunningService,
@@ -22,12 +24,6 @@ test("streams on all threads get every event, and end at once when the service s
   const readers = await Promise.all(Array.from({ length: 20 }, open)).then((responses) =>
     responses.map((response) => new EventStreamReader(response)),
   );
-  // One that never reads.
-  const { port, token } = service;
-  const silent = connect(port, "127.0.0.1").pause();
-  silent.write(
-    `GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-  );
   for (const name of ["Fern", "Ivy"]) {
     await service.call("POST /plants", { body: JSON.stringify({ name }) });
   }
@@ -39,7 +35,6 @@ test("streams on all threads get every event, and end at once when the service s
   for (const reader of readers) expect(await reader.next()).toBeUndefined();
   expect(await service.exited).toBe(0);
   expect(performance.now() - stoppedAtMs).toBeLessThan(5_000);
-  silent.destroy();
 });
 
 test("a token has 64 streams on all threads together, which end when it is revoked", async () => {
@@ -50,19 +45,126 @@ test("a token has 64 streams on all threads together, which end when it is revok
   const responses = await Promise.all(Array.from({ length: 70 }, open));
   const opened = responses.filter(({ status }) => status === 200);
   expect([opened.length, responses.filter(({ status }) => status === 429).length]).toEqual([64, 6]);
-  await waitFor(async () => ((await countListeners(service)) === 64 ? true : undefined));
-  const list = await runProgram(["token", "list", "--database", service.database]);
-  const id = /^(\S+).*\bann\b/m.exec(list.out)?.[1] ?? "";
-  await runProgram(["token", "revoke", id, "--database", service.database]);
+  await waitFor(async () => ((await readMetric(service, "listeners")) === 64 ? true : undefined));
+  await revokeToken(service, "ann");
   const revokedAtMs = performance.now();
   for (const response of opened) {
     expect(await new EventStreamReader(response).next()).toBeUndefined();
   }
   expect(performance.now() - revokedAtMs).toBeLessThan(5_000);
-  await waitFor(async () => ((await countListeners(service)) === 0 ? true : undefined));
+  await waitFor(async () => ((await readMetric(service, "listeners")) === 0 ? true : undefined));
 });
 
-async function countListeners(service: RunningService): Promise<number> {
+describe.each(["sqlite", "postgres"] as const)("a listener that never reads, on %s,", (engine) => {
+  test("is disconnected when it falls behind", async () => {
+    await using place = await makePlace(engine);
+    await using service = await startService({ database: place.database });
+    const token = await makeToken(service, "ann");
+    const socket = await openUnread(service, token);
+    await writeMuch(service, token);
+    await waitForDisconnect(service, socket);
+  });
+
+  test("is disconnected when its token is revoked", async () => {
+    await using place = await makePlace(engine);
+    await using service = await startService({ database: place.database });
+    const token = await makeToken(service, "ann");
+    await writeMuch(service, token);
+    // It never gets to the live events, so it can't fall behind.
+    const socket = await openUnread(service, token, 0);
+    await waitUntilStuck(service);
+    await revokeToken(service, "ann");
+    await waitForDisconnect(service, socket);
+  });
+
+  test("doesn't hold up a stop", async () => {
+    await using place = await makePlace(engine);
+    await using service = await startService({ database: place.database });
+    const token = await makeToken(service, "ann");
+    await writeMuch(service, token);
+    const socket = await openUnread(service, token, 0);
+    await waitUntilStuck(service);
+    const stoppedAtMs = performance.now();
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+    expect(performance.now() - stoppedAtMs).toBeLessThan(3_000);
+    socket.destroy();
+  });
+});
+
+test("a stop waits for a request under way, even if a listener never reads", async () => {
+  await using service = await startService({ args: ["--threads", "1"] });
+  const { port, token } = service;
+  await writeMuch(service, token);
+  const socket = await openUnread(service, token, 0);
+  await waitUntilStuck(service);
+  const slow = connect(port, "127.0.0.1");
+  slow.write(
+    `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+      "Content-Type: application/json\r\nContent-Length: 15\r\n\r\n{",
+  );
+  await Bun.sleep(200);
+  service.signal("SIGTERM");
+  await Bun.sleep(2_000);
+  slow.write('"name":"Fern"}');
+  expect(String(await once(slow, "data"))).toStartWith("HTTP/1.1 201 ");
+  expect(await service.exited).toBe(0);
+  socket.destroy();
+});
+
+/** Opens a stream and reads nothing after its first bytes. */
+async function openUnread(service: RunningService, token: string, after?: number): Promise<Socket> {
+  const socket = connect(service.port, "127.0.0.1");
+  const query = after === undefined ? "" : `?after=${after}`;
+  socket.write(
+    `GET /events${query} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n` +
+      `Authorization: Bearer ${token}\r\n\r\n`,
+  );
+  await once(socket, "data");
+  socket.pause();
+  return socket;
+}
+
+/** Makes more events than the buffers of both sockets hold. */
+async function writeMuch(service: RunningService, token: string): Promise<void> {
+  const plants = Array(2_500).fill({ name: "n".repeat(200), tag: "t".repeat(100) });
+  for (let count = 0; count < 8; count++) {
+    const response = await service.call("POST /plants/bulk", {
+      body: JSON.stringify(plants),
+      token,
+    });
+    expect(response.status).toBe(200);
+  }
+}
+
+async function waitUntilStuck(service: RunningService): Promise<void> {
+  let sent = -1;
+  await waitFor(async () => {
+    const before = sent;
+    await Bun.sleep(500);
+    sent = await readMetric(service, "sent_events_total");
+    return (sent === before && sent > 0) || undefined;
+  });
+  expect(sent).toBeLessThan(20_000);
+}
+
+/** Long before the runtime's 30 seconds. */
+async function waitForDisconnect(service: RunningService, socket: Socket): Promise<void> {
+  const startedAtMs = performance.now();
+  await waitFor(async () => (await readMetric(service, "listeners")) === 0 || undefined);
+  socket.resume();
+  await once(socket, "close");
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+}
+
+async function revokeToken(service: RunningService, user: string): Promise<void> {
+  const variables = { PLANTSTORE_DATABASE: service.database };
+  const list = await runProgram(["token", "list"], variables);
+  const id = new RegExp(`^(\\S+).*\\b${user}\\b`, "m").exec(list.out)?.[1] ?? "";
+  await runProgram(["token", "revoke", id], variables);
+}
+
+async function readMetric(service: RunningService, name: string): Promise<number> {
   const metrics = await (await service.call("GET /metrics")).text();
-  return Number(/^plantstore_listeners (\d+)$/m.exec(metrics)?.[1]);
+  return Number(new RegExp(`^plantstore_${name} (\\d+)$`, "m").exec(metrics)?.[1]);
 }

@@ -1,7 +1,7 @@
 /** Events through the whole service: pages that end, streams that go on, and when they don't. */
 import { describe, expect, test } from "bun:test";
 import { openStorage } from "../../src/storage/open.ts";
-import { waitFor } from "../end-to-end/running-service.ts";
+import { insist, waitFor } from "../end-to-end/running-service.ts";
 import { EventStreamReader } from "../event-reader.ts";
 import { create } from "../storage-contract/tested-storage.ts";
 import { engines, openWorld, type World } from "./scenario.ts";
@@ -10,7 +10,8 @@ const stream = { accept: "text/event-stream" };
 
 async function listen(world: World, token: string, after?: number): Promise<EventStreamReader> {
   const resuming = after === undefined ? {} : { "last-event-id": String(after) };
-  const response = await world.call(token, "GET /events", undefined, { ...stream, ...resuming });
+  const headers = { ...stream, ...resuming };
+  const response = await insist(() => world.call(token, "GET /events", undefined, headers));
   expect([response.status, response.headers.get("x-accel-buffering")]).toEqual([200, "no"]);
   return new EventStreamReader(response);
 }

@@ -1,5 +1,6 @@
 /** Lists of many plants, lists that change while they are read, and lists that are cached. */
 import { describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
 import { create, remove } from "../storage-contract/tested-storage.ts";
 import { engines, openWorld, readToFailure } from "./scenario.ts";
 
@@ -7,7 +8,15 @@ const range = (length: number, toId: (index: number) => number) =>
   Array.from({ length }, (_, index) => BigInt(toId(index)));
 
 describe.each(engines)("on %s, a list", (engine) => {
-  const world = openWorld(engine);
+  let logged = "";
+  const log = createLog("json", (text) => {
+    logged += text;
+  });
+  const world = openWorld(engine, {}, log);
+  const countBroken = async () =>
+    /^plantstore_broken_streams_total .*$/m.exec(
+      await (await world.fetch("GET /metrics")).text(),
+    )?.[0];
 
   test("holds every plant exactly once if its links are followed, whatever the limit", async () => {
     const ids = range(1_700, (index) => index * 3 - 900);
@@ -27,26 +36,60 @@ describe.each(engines)("on %s, a list", (engine) => {
     }
   });
 
-  test("of more than 2,000 has no link in HEAD, and breaks off rather than exceed its limit", async () => {
+  test("of more than 2,000 has no link in HEAD", async () => {
+    const token = await world.plant(
+      "head",
+      range(2_500, (index) => index),
+    );
+    const linkOf = async (limit: number) =>
+      (await world.call(token, `HEAD /plants?limit=${limit}`)).headers.get("link");
+    expect([await linkOf(2_400), await linkOf(2_000)]).toEqual([null, expect.any(String)]);
+  });
+
+  test.each([
+    ["limit=2400", 1, 2_400],
+    ["limit=2400&order=desc", 101, 2_500],
+    ["limit=2400&tag=", 1, 2_400],
+    ["limit=9999", 1, 2_500],
+    ["", 1, 2_500],
+  ])("of more than 2,000 is whole if others write meanwhile: %s", async (query, first, last) => {
+    const garden = `written ${query}`;
+    const ids = range(2_500, (index) => index + 1);
+    const token = await world.plant(garden, ids);
+    const response = await world.call(token, `GET /plants?include=id&${query}`);
+    const deleted = [200n, 2_200n];
+    await world.storage.apply([
+      ...Array.from({ length: 500 }, () => create({ garden })),
+      ...deleted.map((id) => remove(id, garden)),
+    ]);
+    const plants = (await response.json()) as { id: number }[];
+    const listed = new Set(plants.map(({ id }) => BigInt(id)));
+    const missing = ids.filter((id) => id >= first && id <= last && !listed.has(id));
+    expect(missing.filter((id) => !deleted.includes(id))).toEqual([]);
+    expect(listed.size).toBe(plants.length);
+    if (query.includes("2400")) expect(plants.length).toBeLessThanOrEqual(2_400);
+  });
+
+  test("of more than 2,000 breaks off rather than exceed its limit, which is no error", async () => {
     const token = await world.plant(
       "moving",
       range(2_500, (index) => index * 2),
     );
+    const before = await countBroken();
     const response = await world.call(token, "GET /plants?include=id&limit=2400");
-    const linkOfHead = async (limit: number) =>
-      (await world.call(token, `HEAD /plants?limit=${limit}`)).headers.get("link");
-    expect([await linkOfHead(2_400), await linkOfHead(2_000)]).toEqual([null, expect.any(String)]);
     const failure = await readToFailure(response, async () => {
       await world.plant("moving", [4_701n]);
     });
     expect(failure).toBeInstanceOf(Error);
+    expect(await countBroken()).toBe(before);
+    log.flush();
+    expect(logged).toContain(
+      '"level":"info","event":"list ended: plants were added within the page"',
+    );
+    expect(logged).not.toContain('"level":"error"');
   });
 
   test("breaks off once its token is revoked, which is no error of the service", async () => {
-    const countBroken = async () =>
-      /^plantstore_broken_streams_total .*$/m.exec(
-        await (await world.fetch("GET /metrics")).text(),
-      )?.[0];
     const before = await countBroken();
     const token = await world.plant(
       "long",
