@@ -83,7 +83,10 @@ export function scanPlants(
 export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolean): PlantScan {
   const { positionOf, isPast, textOf } = plants;
   return {
-    ...{ looksMax: searchedPlantsMax, positionOf, isPast, textOf },
+    looksMax: searchedPlantsMax,
+    positionOf,
+    isPast,
+    textOf,
     async read(after, count, textMax) {
       const step = await plants.read(after, count, textMax);
       return { ...step, items: step.items.filter(matches) };

@@ -132,7 +132,12 @@ export class EventFeed {
 
   #openChannel(garden: string, last: number): Channel {
     const channel: Channel = {
-      ...{ garden, listeners: new Set(), buffer: new Map(), bytes: 0, last, version: undefined },
+      garden,
+      listeners: new Set(),
+      buffer: new Map(),
+      bytes: 0,
+      last,
+      version: undefined,
       fill: shareAsync(() => this.#fill(channel)),
     };
     this.#channels.set(garden, channel);
