@@ -38,6 +38,17 @@ function fill<Kind extends Element>(
   return element;
 }
 
+/** Gives a box these children. The ones that stay aren't touched, so they keep the focus. */
+export function setChildren(box: Element, children: readonly Element[]): void {
+  const kept = new Set(children);
+  for (const child of [...box.children]) if (!kept.has(child)) child.remove();
+  let next = box.firstElementChild;
+  for (const child of children) {
+    if (child === next) next = next.nextElementSibling;
+    else box.insertBefore(child, next);
+  }
+}
+
 export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }
@@ -89,43 +100,40 @@ export function listenForShortcuts(actions: Readonly<Record<string, () => void>>
   document.addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey } = event;
     const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
-    const isBehindDialog = document.querySelector("dialog:modal") !== null;
+    const isBehind = document.querySelector("dialog:modal, #garden[hidden]") !== null;
     const action = actions[key];
-    if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
-      return;
+    if (!action || isTyping || isBehind || !areOn.checked || altKey || ctrlKey || metaKey) return;
     event.preventDefault();
     action();
   });
 }
 
-/** The page leaves room for its notices, so that everything can be scrolled clear of them. */
-export function leaveRoomForNotices(): void {
-  const notices = find("notices");
-  const { style } = document.documentElement;
-  new ResizeObserver(() => {
-    style.setProperty("--notices-height", `${Math.ceil(notices.getBoundingClientRect().height)}px`);
-  }).observe(notices);
-}
-
 const noticeMs = 7_000;
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/**
- * A message at the foot of the page. News goes away by itself; trouble stays until dismissed.
- * Returns a function that hides the message, unless another one is there by then.
- */
-export function notify(text: Node, kind: "news" | "trouble" = "news"): () => void {
+/** A message at the foot of the page. News disappears by itself; trouble stays until dismissed. */
+export function notify(text: Node, kind: "news" | "trouble" = "news"): void {
   hideNotice();
-  const notice = make("span", {}, text);
-  find("notice-text").replaceChildren(notice);
+  find("notice-text").replaceChildren(text);
   find("notice").classList.toggle("trouble", kind === "trouble");
   show(find("notice"), true);
   announce(find("notice-text").textContent);
   if (kind === "news") noticeTimer = setTimeout(hideNotice, noticeMs);
-  return () => notice.isConnected && hideNotice();
 }
 
 export function hideNotice(): void {
   clearTimeout(noticeTimer);
   show(find("notice"), false);
+}
+
+/** Asks before something large is done. Escape and the focused button mean no. */
+export async function confirm(question: string, note: string, action: string): Promise<boolean> {
+  const dialog = find<HTMLDialogElement>("confirm");
+  find("confirm-title").textContent = question;
+  find("confirm-note").textContent = note;
+  find("confirm-yes").textContent = action;
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue === "yes";
 }

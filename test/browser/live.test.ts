@@ -9,6 +9,7 @@ import {
   type OpenGarden,
   openCard,
   revokeTokens,
+  setHidden,
   shownNames,
   signIn,
   somePlants,
@@ -319,20 +320,15 @@ describe("the console", () => {
     async (garden) => {
       const { page } = garden;
       const bob = await meet(garden, "bob");
-      const setHidden = (isHidden: boolean) =>
-        page.evaluate((value) => {
-          Object.defineProperty(document, "hidden", { value, configurable: true });
-          document.dispatchEvent(new Event("visibilitychange"));
-        }, isHidden);
-      await setHidden(true);
+      await setHidden(page, true);
       await bob("PUT /plants/1", { name: "Fern" });
       await page.waitForTimeout(1_000);
       expect((await shownNames(page))[0]).toBe("Monstera deliciosa");
-      await setHidden(false);
+      await setHidden(page, false);
       await page.waitForSelector(".row:has-text('Fern')");
 
       // After too long, what happened is no longer kept.
-      await setHidden(true);
+      await setHidden(page, true);
       const problem = { type: "urn:plantstore:problem:gone", status: 410, title: "", detail: "" };
       await page.route(
         "**/events?*",
@@ -344,7 +340,7 @@ describe("the console", () => {
         { times: 1 },
       );
       await bob("PUT /plants/1", { name: "Moss" });
-      await setHidden(false);
+      await setHidden(page, false);
       await page.waitForSelector(".row:has-text('Moss')");
       await bob("PUT /plants/1", { name: "Ivy" });
       await page.waitForSelector(".row:has-text('Ivy')");
