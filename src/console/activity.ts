@@ -8,13 +8,13 @@ import { find, make, setChildren, show, whileBusy } from "./elements.ts";
 import { describeTime } from "./garden-words.ts";
 import { api } from "./session.ts";
 
-/** How many events the panel keeps, unless somebody asks for earlier ones. */
-const keptAtLeast = 2_000;
+/** How many events stay in the panel when new ones arrive. */
+const keptMax = 2_000;
 /** Changes further apart than this get separate lines. */
 const togetherMs = 60_000;
 const namesMax = 3;
 
-/** As in the style sheet. */
+/** The same width as in the style sheet. */
 const small = matchMedia("(max-width: 60rem)");
 
 const verbs = { "plant.created": "added", "plant.replaced": "changed", "plant.deleted": "deleted" };
@@ -27,7 +27,6 @@ export class Activity {
   readonly #earlier = find<HTMLButtonElement>("earlier");
   /** Newest first. */
   #events: PlantEvent[] = [];
-  #keptMax = keptAtLeast;
   /** Whether the service may have earlier ones. */
   #hasEarlier = true;
   #shown = new Map<string, HTMLElement>();
@@ -48,8 +47,9 @@ export class Activity {
   }
 
   add(events: readonly PlantEvent[]): void {
+    if (!this.#dialog.open) return;
     this.#merge(events);
-    this.#events.splice(this.#keptMax);
+    if (this.#events.splice(keptMax).length > 0) this.#hasEarlier = true;
     this.#draw();
   }
 
@@ -59,18 +59,13 @@ export class Activity {
     if (hadFocus) this.#opener.focus();
   }
 
-  reset(): void {
-    this.#dialog.close();
-    this.#events = [];
-    this.#hasEarlier = true;
-    this.#draw();
-  }
-
   #open(): void {
     const isAlone = small.matches || document.body.classList.contains("bare");
     if (isAlone) this.#dialog.showModal();
     else this.#dialog.show();
     this.#opener.setAttribute("aria-expanded", "true");
+    this.#events = [];
+    this.#hasEarlier = true;
     this.#draw();
     void whileBusy(this.#earlier, () => this.#load());
   }
@@ -81,7 +76,6 @@ export class Activity {
     try {
       const events = await api.eventsBefore(before);
       this.#merge(events);
-      this.#keptMax += events.length;
       this.#hasEarlier &&= this.#events.at(-1)?.seq !== 1 && (!before || events.length > 0);
       note.textContent = this.#events.length === 0 ? "Nothing has happened lately." : "";
     } catch (error) {
@@ -96,7 +90,7 @@ export class Activity {
   }
 
   #draw(): void {
-    const lines = this.#dialog.open ? toLines(this.#events) : [];
+    const lines = toLines(this.#events);
     this.#shown = new Map(
       lines.map((line) => [toKey(line), this.#shown.get(toKey(line)) ?? this.#makeItem(line)]),
     );

@@ -13,7 +13,7 @@ export interface Place extends Query {
 export class Address {
   readonly #onChange: (place: Place) => void;
 
-  /** `onChange` is also called for Back, Forward and an address that somebody edits. */
+  /** Calls `onChange` for Back, Forward and edits of the address, too. */
   constructor(onChange: (place: Place) => void) {
     this.#onChange = onChange;
     addEventListener("popstate", () => onChange(this.place));
@@ -43,7 +43,7 @@ export class Address {
     }
   }
 
-  /** A link to a plant in the list that is shown by then. */
+  /** A link that opens a plant. */
   link(text: string, plant: bigint): HTMLAnchorElement {
     const link = make("a", { href: "#" }, text);
     link.addEventListener("click", (event) => {

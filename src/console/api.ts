@@ -1,4 +1,4 @@
-/** The typed client, with what this page asks of it: search by id, safe edits, recent events. */
+/** The typed client, extended by what this page needs: search by id, safe edits, recent events. */
 import {
   type Me,
   type Page,
@@ -31,9 +31,9 @@ export interface Summary {
   readonly tags: readonly TagCount[];
 }
 
-/** For people who scroll. */
+/** Plants per page while somebody scrolls. */
 export const pageSize = 500;
-/** For a selection or an export. */
+/** Plants per page for a selection or an export. */
 export const pageSizeMax = 5_000;
 export const tagsMax = 5_000;
 /** How many events to read at a time. */

@@ -1,6 +1,6 @@
 /**
- * Follows what happens in the garden, while the page is visible: one stream, which continues where
- * it stopped. A hidden page has none, because browsers allow few connections to a service.
+ * Follows what happens in the garden through one stream, which continues where it stopped. A hidden
+ * page closes its stream, because browsers allow few connections to a service.
  */
 import { type PlantEvent, toRefusal } from "./api.ts";
 import { api } from "./session.ts";

@@ -67,7 +67,6 @@ export class GardenView {
   readonly #list = new ListView(this.#selection, {
     onOpen: ({ id }) => this.#address.go({ plant: id }),
     onDelete: (plant) => this.#canWrite && void this.#card.delete(plant),
-    onToggle: (index, isRange) => this.#selection.togglePlant(this.#garden.plants, index, isRange),
     onLeave: () => this.#filter.focus(),
   });
   readonly #tags = new TagsView((tag) => this.#address.go({ tag }));
@@ -78,7 +77,7 @@ export class GardenView {
     onEvents: (events) => this.#showEvents(events),
     isBusy: () => api.isWriting || this.#loading !== undefined,
     onMissed: () => {
-      this.#activity.reset();
+      this.#activity.close();
       void this.#refresh();
     },
   });

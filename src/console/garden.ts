@@ -77,9 +77,9 @@ export class Garden {
   }
 
   /**
-   * Shows what others did. Plants change in place. If one leaves the list, its row stays while it's
-   * in view. New plants wait, unless they belong below everything in view. Returns the ids of plants
-   * that changed or appeared.
+   * Shows what others did. Plants change in place. If one leaves the list, its row stays while
+   * it's in view. New plants wait, unless they belong below everything in view. Returns the ids of
+   * plants that changed or appeared.
    */
   follow(events: readonly PlantEvent[], view: View): bigint[] {
     const latest = new Map(events.map((event) => [event.plant.id, event]));

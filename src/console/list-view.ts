@@ -13,7 +13,6 @@ const overscan = 12;
 export interface ListEvents {
   readonly onOpen: (plant: Plant) => void;
   readonly onDelete: (plant: Plant) => void;
-  readonly onToggle: (index: number, isRange: boolean) => void;
   /** The up arrow was pressed on the first row. */
   readonly onLeave: () => void;
 }
@@ -212,7 +211,7 @@ export class ListView {
     if (!plant) return;
     if (this.#isSelecting) {
       this.focus(index);
-      this.#events.onToggle(index, event.shiftKey);
+      this.#selection.togglePlant(this.#plants, index, event.shiftKey);
     } else this.#events.onOpen(plant);
   }
 

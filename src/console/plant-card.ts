@@ -162,8 +162,7 @@ export class PlantCard {
     if (!plant) find("plant-name").textContent = `Plant ${this.#id}`;
     find<HTMLButtonElement>("copy-tag").disabled = !plant?.tag;
     find("copy-note").textContent = "";
-    find("plant-note").replaceChildren(note);
-    show(find("plant-note"), note !== "");
+    this.#showNote(note);
     for (const id of ["plant-fields", "plant-edit", "plant-delete"])
       show(find(id), plant !== undefined);
     this.#deleteButton.textContent = "Delete";
@@ -172,19 +171,20 @@ export class PlantCard {
     show(find("plant-view"), true);
   }
 
+  #showNote(note: string | Node): void {
+    find("plant-note").replaceChildren(note);
+    show(find("plant-note"), note !== "");
+  }
+
   #edit(): void {
     const plant = this.#plant;
     if (!plant) return;
     for (const field of editedFields) this.#inputs.input(field).value = plant[field];
-    this.#showForm();
-    this.#inputs.input("name").focus();
-  }
-
-  #showForm(): void {
     this.#inputs.showErrors([]);
     this.#ask("", "Save");
     show(find("plant-view"), false);
     show(this.#form, true);
+    this.#inputs.input("name").focus();
   }
 
   async #save(): Promise<void> {
@@ -199,15 +199,14 @@ export class PlantCard {
       if (this.#id === id) this.close();
       this.#events.onSaved(saved, !isSame(saved, mine));
     } catch (error) {
-      const isOpen = this.#id === id;
-      if (error instanceof Conflict) {
-        const { theirs } = error;
-        this.#events.onRead(id, theirs);
-        const note = await this.#explain(id, !theirs);
-        if (this.#id === id) this.#showConflict(base, mine, theirs, note);
-        else notify(message`“${mine.name}” was not saved. ${note}`, "trouble");
-      } else if (isOpen) this.#inputs.showFailure(error, retry);
-      else notify(message`“${mine.name}” may not have been saved.`, "trouble");
+      if (this.#id !== id) {
+        const why = describeError(error);
+        notify(message`“${mine.name}” may not have been saved. ${why}`, "trouble");
+      } else if (error instanceof Conflict) {
+        this.#events.onRead(id, error.theirs);
+        const note = await this.#explain(id, !error.theirs);
+        this.#showConflict(base, mine, error.theirs, note);
+      } else this.#inputs.showFailure(error, retry);
     }
   }
 
@@ -238,8 +237,7 @@ export class PlantCard {
   /** Says what to do with the form. Without a label for it, there is no Save button. */
   #ask(note: Node | "", save: string): void {
     for (const field of editedFields) find(`edit-${field}-theirs`).textContent = "";
-    find("edit-note").replaceChildren(note);
-    show(find("edit-note"), note !== "");
+    this.#showNote(note);
     show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;
     show(this.#saveButton, save !== "");

@@ -104,8 +104,9 @@ export class Selection {
     show(this.#deleteButton, size > 0);
   }
 
-  #isAll({ isComplete, size }: Garden): boolean {
-    return isComplete && size > 0 && this.#plants.size >= size;
+  #isAll({ isComplete, plants, waiting }: Garden): boolean {
+    const isEach = plants.every((plant) => plant.left || this.has(plant));
+    return isComplete && isEach && waiting.length === 0 && this.#plants.size > 0;
   }
 
   #close(): void {

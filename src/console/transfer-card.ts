@@ -1,4 +1,4 @@
-/** The card that shows an import or export: its progress, what is wrong with rows, what to do. */
+/** The card of an import or export: its progress, its result, and what to do next. */
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
 import { renderCount, renderLine } from "../plant-file/words.ts";
 import { describeError } from "./api.ts";
@@ -43,7 +43,7 @@ export class TransferCard {
   ): Promise<void> {
     const running = new AbortController();
     const { signal } = running;
-    this.#setRunning(true);
+    for (const opener of this.#openers) opener.disabled = true;
     find("transfer-title").replaceChildren(title);
     this.#draw({ note: "" }, [{ label: "Stop", run: () => running.abort() }]);
     this.#progress.removeAttribute("value");
@@ -52,7 +52,7 @@ export class TransferCard {
       find("transfer-note").textContent = note;
       if (share !== undefined) this.#progress.value = share;
     }).catch((error) => ({ note: signal.aborted ? "Stopped." : describeError(error) }));
-    this.#setRunning(false);
+    for (const opener of this.#openers) opener.disabled = false;
     show(this.#progress, false);
     const { actions = [], closeLabel = "Close", undo }: CardContent = content;
     const close = { label: closeLabel, run: () => this.#close() };
@@ -63,10 +63,6 @@ export class TransferCard {
   #close(): void {
     show(this.#card, false);
     find("garden-title").focus();
-  }
-
-  #setRunning(isRunning: boolean): void {
-    for (const opener of this.#openers) opener.disabled = isRunning;
   }
 
   #draw(content: CardContent, actions: readonly CardAction[]): void {

@@ -1,7 +1,6 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
-import { Importer, StorageFullError } from "../plant-file/importer.ts";
-import { PlantFileError } from "../plant-file/records.ts";
+import { Importer } from "../plant-file/importer.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
@@ -52,25 +51,20 @@ export class Transfers {
   /** Checks the file and shows what an import would send. */
   async #preview(file: File): Promise<void> {
     const { name } = file;
-    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
     await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
       const read = () => readPlants(toChunks(bytes), formatOf(name) ?? "csv");
-      try {
-        const check = await checkRows(read(), { listedMax, signal });
-        return this.#describeCheck({ name, read, check }, chooseAgain);
-      } catch (error) {
-        if (!(error instanceof PlantFileError)) throw error;
-        return { note: error.message, actions: [chooseAgain], closeLabel: "Cancel" };
-      }
+      const check = await checkRows(read(), { listedMax, signal });
+      return this.#describeCheck({ name, read, check });
     });
   }
 
-  #describeCheck(source: Source, chooseAgain: CardAction): CardContent {
+  #describeCheck(source: Source): CardContent {
+    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
     const { rows, invalid, listed, samples, end } = source.check;
     const valid = rows - invalid;
-    if (rows === 0) return { note: "The file has no plants.", actions: [chooseAgain] };
+    if (rows === 0) return { note: "The file has no plants." };
     const begin = (label: string) => ({ label, run: () => void this.#import(source) });
     const content = { samples, closeLabel: "Cancel" };
     if (invalid === 0) {
@@ -116,7 +110,7 @@ export class Transfers {
       try {
         await importer.send(read, check);
       } catch (error) {
-        failure = error instanceof StorageFullError ? error.message : describeError(error);
+        failure = describeError(error);
       } finally {
         clearInterval(timer);
       }

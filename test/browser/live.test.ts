@@ -176,7 +176,7 @@ describe("what others do", () => {
       await bob("PUT /plants/2", { name: "Ficus benjamina" });
       await page.waitForSelector(".row:has-text('Ficus benjamina')");
       await page.click("#edit-save");
-      await page.waitForSelector("#edit-note:has-text('bob changed this plant (')");
+      await page.waitForSelector("#plant-note:has-text('bob changed this plant (')");
       await page.click("#edit-cancel");
       await openCard(page, "Ficus");
       await bob("DELETE /plants/2");
