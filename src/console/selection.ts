@@ -43,8 +43,8 @@ export class Selection {
     this.#allButton.addEventListener("click", () => {
       void whileBusy(this.#allButton, () => this.#toggleAll());
     });
-    this.#deleteButton.addEventListener("click", () => {
-      void whileBusy(this.#deleteButton, () => this.#delete());
+    this.#deleteButton.addEventListener("click", async () => {
+      if (await this.#confirm()) void whileBusy(this.#deleteButton, () => this.#delete());
     });
   }
 
@@ -130,7 +130,6 @@ export class Selection {
   }
 
   async #delete(): Promise<void> {
-    if (!(await this.#confirm())) return;
     const deleted: Plant[] = [];
     try {
       const plants = await this.#read();
@@ -153,12 +152,9 @@ export class Selection {
     const { size } = this.#plants;
     if (size <= unconfirmedMax && !isWhole) return true;
     const plants = renderCount(size, "plant");
-    const note = "Until you dismiss the message or leave this page, you can undo it.";
-    return confirm(
-      isWhole ? "Delete the whole garden?" : `Delete ${plants}?`,
-      isWhole ? `These are all of its plants: ${renderCount(size)}. ${note}` : note,
-      `Delete ${plants}`,
-    );
+    const question = isWhole ? "Delete the whole garden?" : `Delete ${plants}?`;
+    const note = "You can undo this until you dismiss the message that follows, or leave the page.";
+    return confirm(question, note, `Delete ${plants}`);
   }
 
   /** The selected plants, except for the ones that somebody else has changed since. */
