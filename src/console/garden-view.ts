@@ -124,7 +124,8 @@ export class GardenView {
       this.#title.focus({ preventScroll: true });
     });
     onClick("load-more", () => {
-      void this.#load(this.#garden);
+      this.#garden.loadError = undefined;
+      void this.#loadMore();
       this.#title.focus({ preventScroll: true });
     });
     addEventListener("scrollend", () => this.#settle());
@@ -232,7 +233,7 @@ export class GardenView {
       }
       garden.addPage(await api.listPage(garden.query, garden.next, limit, loading.signal));
     } catch (error) {
-      garden.loadError = error;
+      if (this.#loading === loading) garden.loadError = error;
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
@@ -259,9 +260,11 @@ export class GardenView {
     if (this.#garden.size < pageSize) void this.#loadMore();
   }
 
-  /** Loads the rest of the list, unless people stop selecting or go elsewhere. */
+  /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
   async #loadAll(): Promise<void> {
     const garden = this.#garden;
+    if (this.#query !== garden.query) return;
+    garden.loadError = undefined;
     while (this.#selection.isOn && garden.next !== undefined && garden.loadError === undefined) {
       if (!(await this.#load(garden, pageSizeMax))) return;
     }

@@ -120,9 +120,8 @@ export class Selection {
     const garden = this.#events.garden();
     const isAll = this.#isAll(garden);
     this.clear();
-    if (!isAll) {
-      await this.#events.loadAll();
-      if (garden !== this.#events.garden() || !this.#isOn) return;
+    if (!isAll) await this.#events.loadAll();
+    if (!isAll && this.#isOn && garden.isComplete && garden === this.#events.garden()) {
       garden.admit();
       for (const plant of garden.plants) if (!plant.left) this.#plants.set(plant.id, plant);
     }
