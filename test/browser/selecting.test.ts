@@ -67,6 +67,7 @@ testGarden(
     await waitForTitle(page, "650 plants");
     await page.keyboard.press("x");
     await page.click("#select-all:text-is('Select all 650 with this tag')");
+    await page.waitForSelector("#select-all:text-is('Select none')");
     await page.click(".row:has-text('Plant 4')");
     await inspect(page, "selecting-all");
     requests.length = 0;
