@@ -1,43 +1,38 @@
 /**
- * The panel that shows who did what in the garden, and when: the newest first, as it happens.
- * Beside the list it stays open while people work; on a small screen it covers the page.
+ * The panel that shows who did what in the garden, and when, newest first, as it happens. It stays
+ * open beside the list while people work. On a small screen it covers the page.
  */
 import { renderCount } from "../plant-file/words.ts";
-import { describeError, type Host, type Plant, type PlantEvent } from "./api.ts";
-import { find, make, show, whileBusy } from "./elements.ts";
+import { describeError, type Plant, type PlantEvent } from "./api.ts";
+import { find, make, setChildren, show, whileBusy } from "./elements.ts";
 import { describeTime } from "./garden-words.ts";
+import { api } from "./session.ts";
 
-/** How many events are kept for the panel, unless somebody asks for earlier ones. */
-const keptAtLeast = 2_000;
-/** Changes that are further apart aren't one line. */
+/** How many events stay in the panel when new ones arrive. */
+const keptMax = 2_000;
+/** Changes further apart than this get separate lines. */
 const togetherMs = 60_000;
 const namesMax = 3;
 
-/** As in the style sheet. */
+/** The same width as in the style sheet. */
 const small = matchMedia("(max-width: 60rem)");
 
 const verbs = { "plant.created": "added", "plant.replaced": "changed", "plant.deleted": "deleted" };
 
-export interface ActivityEvents extends Host {
-  /** Opens the plant. */
-  readonly link: (plant: Plant) => HTMLElement;
-}
-
 export class Activity {
-  readonly #page: ActivityEvents;
+  readonly #linkTo: (plant: Plant) => HTMLElement;
   readonly #dialog = find<HTMLDialogElement>("activity");
   readonly #opener = find("open-activity");
   readonly #list = find("activity-list");
   readonly #earlier = find<HTMLButtonElement>("earlier");
-  /** By their numbers, the newest first. */
+  /** Newest first. */
   #events: PlantEvent[] = [];
-  #keptMax = keptAtLeast;
-  /** Whether there may be earlier ones. */
+  /** Whether the service may have earlier ones. */
   #hasEarlier = true;
-  readonly #shown = new Map<string, HTMLElement>();
+  #shown = new Map<string, HTMLElement>();
 
-  constructor(page: ActivityEvents) {
-    this.#page = page;
+  constructor(linkTo: (plant: Plant) => HTMLElement) {
+    this.#linkTo = linkTo;
     this.#opener.addEventListener("click", () => (this.#dialog.open ? this.close() : this.#open()));
     find("close-activity").addEventListener("click", () => this.close());
     this.#dialog.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
@@ -47,14 +42,14 @@ export class Activity {
     this.#earlier.addEventListener("click", () => {
       void whileBusy(this.#earlier, () => this.#load(this.#events.at(-1)?.seq));
     });
-    // What stands beside the list on a wide screen would push it away on a small one.
+    // Open beside the list, it would push the list away on a small screen.
     small.addEventListener("change", () => this.close());
   }
 
-  /** What has just happened. */
   add(events: readonly PlantEvent[]): void {
+    if (!this.#dialog.open) return;
     this.#merge(events);
-    this.#events.splice(this.#keptMax);
+    if (this.#events.splice(keptMax).length > 0) this.#hasEarlier = true;
     this.#draw();
   }
 
@@ -64,33 +59,27 @@ export class Activity {
     if (hadFocus) this.#opener.focus();
   }
 
-  reset(): void {
-    this.#dialog.close();
-    this.#events = [];
-    this.#hasEarlier = true;
-    this.#draw();
-  }
-
   #open(): void {
     const isAlone = small.matches || document.body.classList.contains("bare");
     if (isAlone) this.#dialog.showModal();
     else this.#dialog.show();
     this.#opener.setAttribute("aria-expanded", "true");
+    this.#events = [];
+    this.#hasEarlier = true;
     this.#draw();
     void whileBusy(this.#earlier, () => this.#load());
   }
 
-  /** Loads what came before an event; absent: the latest. */
+  /** Loads what came before an event, or the latest events. */
   async #load(before?: number): Promise<void> {
     const note = find("activity-note");
     try {
-      const events = await this.#page.api().eventsBefore(before);
+      const events = await api.eventsBefore(before);
       this.#merge(events);
-      this.#keptMax += events.length;
       this.#hasEarlier &&= this.#events.at(-1)?.seq !== 1 && (!before || events.length > 0);
       note.textContent = this.#events.length === 0 ? "Nothing has happened lately." : "";
     } catch (error) {
-      if (!this.#page.onError(error)) note.textContent = describeError(error);
+      note.textContent = describeError(error);
     }
     this.#draw();
   }
@@ -100,25 +89,12 @@ export class Activity {
     this.#events = [...bySeq.values()].sort((a, b) => b.seq - a.seq);
   }
 
-  /** Lines that stay are not touched, so that new ones don't move what somebody reads. */
   #draw(): void {
-    const lines = this.#dialog.open ? toLines(this.#events) : [];
-    const keys = new Set(lines.map(toKey));
-    for (const [key, item] of this.#shown) {
-      if (keys.has(key)) continue;
-      item.remove();
-      this.#shown.delete(key);
-    }
-    let before: HTMLElement | undefined;
-    for (const line of lines) {
-      const item = this.#shown.get(toKey(line)) ?? this.#makeItem(line);
-      this.#shown.set(toKey(line), item);
-      if (!item.isConnected) {
-        if (before) before.after(item);
-        else this.#list.prepend(item);
-      }
-      before = item;
-    }
+    const lines = toLines(this.#events);
+    this.#shown = new Map(
+      lines.map((line) => [toKey(line), this.#shown.get(toKey(line)) ?? this.#makeItem(line)]),
+    );
+    setChildren(this.#list, [...this.#shown.values()]);
     show(this.#earlier, this.#events.length > 0 && this.#hasEarlier);
   }
 
@@ -126,7 +102,7 @@ export class Activity {
     const [{ user, type, at }] = line as [PlantEvent];
     const plants = [...new Map(line.map(({ plant }) => [plant.id, plant])).values()];
     const names: (Node | string)[] = plants.slice(0, namesMax).flatMap((plant, index) => {
-      const name = type === "plant.deleted" ? make("bdi", {}, plant.name) : this.#page.link(plant);
+      const name = type === "plant.deleted" ? make("bdi", {}, plant.name) : this.#linkTo(plant);
       return index === 0 ? [name] : [", ", name];
     });
     if (plants.length > namesMax) names.push(", …");
@@ -140,7 +116,7 @@ export class Activity {
   }
 }
 
-/** What one user did in a row, such as an import, is one line. */
+/** Puts what one user did in a row, such as an import, on one line. */
 function toLines(events: readonly PlantEvent[]): PlantEvent[][] {
   const lines: PlantEvent[][] = [];
   for (const event of events) {

@@ -1,26 +1,23 @@
 /** The form that adds a plant. */
-import { type Host, makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
+import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { find, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
-
-export interface AddEvents extends Host {
-  readonly onAdded: (plant: Plant) => void;
-}
+import { api } from "./session.ts";
 
 export class AddForm {
-  readonly #events: AddEvents;
+  readonly #onAdded: (plant: Plant) => void;
   readonly #form = find<HTMLFormElement>("add");
   readonly #fields = new FormFields("add", ["name", "tag", "id"]);
   readonly #opener = find("open-add");
   readonly #button = find<HTMLButtonElement>("add-button");
   /**
-   * Idempotency keys of drafts whose outcome is unknown. Sending one again, even after another,
-   * reuses its key, so that it is stored once.
+   * The idempotency keys of drafts whose outcome is unknown. Sending a draft again, even after
+   * another one, reuses its key, so it's stored once.
    */
   readonly #pendingKeys = new Map<string, string>();
 
-  constructor(events: AddEvents) {
-    this.#events = events;
+  constructor(onAdded: (plant: Plant) => void) {
+    this.#onAdded = onAdded;
     this.#opener.addEventListener("click", () => (this.#form.hidden ? this.open() : this.close()));
     find("close-add").addEventListener("click", () => this.close());
     this.#form.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
@@ -37,13 +34,6 @@ export class AddForm {
 
   close(): void {
     if (this.#form.contains(document.activeElement)) this.#opener.focus();
-    this.#setOpen(false);
-  }
-
-  /** Forgets what was typed, when somebody signs out. */
-  reset(): void {
-    this.#pendingKeys.clear();
-    this.#form.reset();
     this.#setOpen(false);
   }
 
@@ -67,20 +57,19 @@ export class AddForm {
     this.#pendingKeys.set(draftText, key);
     fields.showErrors([]);
     try {
-      const plant = await this.#events.api().create(draft, key);
+      const plant = await api.create(draft, { idempotencyKey: key });
       this.#pendingKeys.clear();
       this.#form.reset();
-      this.#events.onAdded(plant);
+      this.#onAdded(plant);
       if (!this.#form.hidden) fields.input("name").focus();
     } catch (error) {
       if (isOutcomeKnown(error)) this.#pendingKeys.delete(draftText);
-      if (this.#events.onError(error)) return;
       fields.showFailure(error, "It’s safe to add it again: it will be stored once.");
     }
   }
 }
 
-/** After a 5xx the plant may have been stored. A 429 says nothing about an earlier try. */
+/** After a 5xx, the plant may be stored. A 429 says nothing about an earlier try. */
 function isOutcomeKnown(error: unknown): boolean {
   const status = toRefusal(error)?.status ?? 500;
   return status < 500 && status !== 429;

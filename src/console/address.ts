@@ -1,6 +1,6 @@
 /**
- * What the page shows, as it stands in the address after `#`, so that Back, a reload and a bookmark
- * work. Browsers don't send this part to the service.
+ * What the page shows, kept in the address after `#` so that Back, reloads and bookmarks work.
+ * Browsers don't send this part to the service.
  */
 import type { Query } from "./api.ts";
 import { make } from "./elements.ts";
@@ -13,7 +13,7 @@ export interface Place extends Query {
 export class Address {
   readonly #onChange: (place: Place) => void;
 
-  /** `onChange` is also called for Back, Forward and an address that somebody edits. */
+  /** Calls `onChange` for Back, Forward and edits of the address, too. */
   constructor(onChange: (place: Place) => void) {
     this.#onChange = onChange;
     addEventListener("popstate", () => onChange(this.place));
@@ -30,8 +30,9 @@ export class Address {
     };
   }
 
-  /** Goes to another place. Where Back would lead to it, this is that step back. */
-  go(place: Place): void {
+  /** Changes a part of the place. If Back leads there, it goes back instead. */
+  go(change: Place): void {
+    const place = { ...this.place, ...change };
     const { hash: here } = location;
     const there = render(place);
     if (there === here) return;
@@ -42,18 +43,19 @@ export class Address {
     }
   }
 
-  /** A link to a place, which is decided when somebody follows it. */
-  link(text: string, decide: () => Place): HTMLAnchorElement {
+  /** A link that opens a plant. */
+  link(text: string, plant: bigint): HTMLAnchorElement {
     const link = make("a", { href: "#" }, text);
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      this.go(decide());
+      this.go({ plant });
     });
     return link;
   }
 
-  /** The same, without a step: Back leads to where it led before. */
-  replace(place: Place): void {
+  /** The same as `go`, without a new step in the history. */
+  replace(change: Place): void {
+    const place = { ...this.place, ...change };
     history.replaceState(history.state, "", toUrl(render(place)));
     this.#onChange(place);
   }

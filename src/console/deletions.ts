@@ -1,28 +1,28 @@
-/** What was deleted here and can be restored: the same plants, with the same ids. */
+/** Undoes deletions: the same plants come back, with the same ids. */
 import { renderCount } from "../plant-file/words.ts";
-import { describeError, type Host, makeIdempotencyKey, type Plant } from "./api.ts";
+import { describeError, makeIdempotencyKey, type Plant } from "./api.ts";
 import { announce, find, message, notify, show, whileBusy } from "./elements.ts";
+import { api } from "./session.ts";
 
 interface Deletion {
   readonly plants: readonly Plant[];
-  /** Sent with every try to restore them, so that none is restored twice. */
+  /** Makes it safe to undo again after a lost response. */
   readonly key: string;
 }
 
-export interface DeletionEvents extends Host {
-  readonly onRestored: (plants: readonly Plant[]) => void;
-}
-
 export class Deletions {
-  readonly #events: DeletionEvents;
+  readonly #onRestored: (plants: readonly Plant[]) => void;
   readonly #button = find<HTMLButtonElement>("undo-button");
-  /** The last one is undone first. */
+  /** The last one is the first to be undone. */
   #deletions: Deletion[] = [];
 
-  constructor(events: DeletionEvents) {
-    this.#events = events;
+  constructor(onRestored: (plants: readonly Plant[]) => void) {
+    this.#onRestored = onRestored;
     this.#button.addEventListener("click", () => void this.undo());
-    find("undo-close").addEventListener("click", () => this.forget());
+    find("undo-close").addEventListener("click", () => {
+      this.#deletions = [];
+      this.#draw();
+    });
   }
 
   add(plants: readonly Plant[]): void {
@@ -36,21 +36,15 @@ export class Deletions {
     if (deletion) await whileBusy(this.#button, () => this.#restore(deletion));
   }
 
-  /** From now on nothing can be restored. */
-  forget(): void {
-    this.#deletions = [];
-    this.#draw();
-  }
-
   async #restore(deletion: Deletion): Promise<void> {
-    const { plants, key } = deletion;
+    const { plants, key: idempotencyKey } = deletion;
     const [first] = plants;
     try {
-      const results = await this.#events.api().restore(plants, key);
+      const results = await api.createMany(plants, { idempotencyKey });
       const restored = plants.filter((_, index) => results[index]?.status === 201);
       this.#deletions = this.#deletions.filter((each) => each !== deletion);
       this.#draw();
-      this.#events.onRestored(restored);
+      this.#onRestored(restored);
       const refusal = results.find((result) => result.status !== 201);
       if (refusal) {
         const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
@@ -58,7 +52,6 @@ export class Deletions {
       } else if (plants.length === 1) notify(message`“${first?.name ?? ""}” is back.`);
       else notify(message`${renderCount(plants.length, "plant")} are back.`);
     } catch (error) {
-      if (this.#events.onError(error)) return;
       const advice = "It’s safe to undo again.";
       notify(message`Nothing may have been restored. ${describeError(error)} ${advice}`, "trouble");
     }

@@ -1,48 +1,42 @@
 /** Finds, creates and shows elements. Text is only ever inserted as text, never as HTML. */
 
-/** The element with this id. The page guarantees that it exists and what kind it is. */
+/** The element with this id. `console.html` has it, and decides what kind it is. */
 export function find<Kind extends Element = HTMLElement>(id: string): Kind {
   const element = document.getElementById(id);
   if (!element) throw new Error(`The page has no #${id}.`);
   return element as unknown as Kind;
 }
 
-/** How many characters of a name a message has. */
+/** Messages cut names to this many characters. */
 const nameMax = 50;
-
-type Attributes = Readonly<Record<string, string | number>>;
 
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
-  attributes: Attributes = {},
+  attributes: Readonly<Record<string, string>> = {},
   ...children: readonly (Node | string)[]
 ): HTMLElementTagNameMap[Tag] {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-export function makeSvg<Tag extends keyof SVGElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: readonly (Node | string)[]
-): SVGElementTagNameMap[Tag] {
-  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
-}
-
-function fill<Kind extends Element>(
-  element: Kind,
-  attributes: Attributes,
-  children: readonly (Node | string)[],
-): Kind {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+/** Replaces the children of an element. The ones that stay aren't touched and keep the focus. */
+export function setChildren(box: Element, children: readonly Element[]): void {
+  const kept = new Set(children);
+  for (const child of [...box.children]) if (!kept.has(child)) child.remove();
+  let next = box.firstElementChild;
+  for (const child of children) {
+    if (child === next) next = next.nextElementSibling;
+    else box.insertBefore(child, next);
+  }
 }
 
 export function show(element: HTMLElement, isShown: boolean): void {
   element.hidden = !isShown;
 }
 
-/** Runs what a button started. Until it ends, the button can't be pressed, and soon it spins. */
+/** Disables a button while its work runs. If that takes long, the button shows a spinner. */
 export async function whileBusy(button: HTMLButtonElement, work: () => Promise<void>) {
   if (button.disabled) return;
   button.disabled = true;
@@ -56,8 +50,8 @@ export async function whileBusy(button: HTMLButtonElement, work: () => Promise<v
 }
 
 /**
- * A message with names in it. Each name is isolated, so that one written right to left doesn't
- * reorder the words around it, and cut if it is in quotes.
+ * A message with names in it. Each name is isolated, so a right-to-left name doesn't reorder the
+ * words around it. Names in quotes are cut if they are long.
  */
 export function message(
   texts: TemplateStringsArray,
@@ -78,54 +72,51 @@ function cut(name: string): string {
   return characters.length <= nameMax ? name : `${characters.slice(0, nameMax - 1).join("")}…`;
 }
 
-/** For screen readers only: for what can be seen elsewhere. */
+/** Tells screen readers what others can see elsewhere. */
 export function announce(text: string | null): void {
   find("announcer").textContent = text;
 }
 
-/** Single keys, while nothing is being typed. People can turn them off, as some need to. */
+/** Single-key shortcuts, while nobody types. People can turn them off, as some need to. */
 export function listenForShortcuts(actions: Readonly<Record<string, () => void>>): void {
   const areOn = find<HTMLInputElement>("use-shortcuts");
   document.addEventListener("keydown", (event) => {
     const { key, target, altKey, ctrlKey, metaKey } = event;
     const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
-    const isBehindDialog = document.querySelector("dialog:modal") !== null;
+    const isBehind = document.querySelector("dialog:modal, #garden[hidden]") !== null;
     const action = actions[key];
-    if (!action || isTyping || isBehindDialog || !areOn.checked || altKey || ctrlKey || metaKey)
-      return;
+    if (!action || isTyping || isBehind || !areOn.checked || altKey || ctrlKey || metaKey) return;
     event.preventDefault();
     action();
   });
 }
 
-/** The page leaves room for its notices, so that everything can be scrolled clear of them. */
-export function leaveRoomForNotices(): void {
-  const notices = find("notices");
-  const { style } = document.documentElement;
-  new ResizeObserver(() => {
-    style.setProperty("--notices-height", `${Math.ceil(notices.getBoundingClientRect().height)}px`);
-  }).observe(notices);
-}
-
 const noticeMs = 7_000;
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/**
- * A message at the foot of the page. News goes away by itself; trouble stays until dismissed.
- * Returns a function that hides the message, unless another one is there by then.
- */
-export function notify(text: Node, kind: "news" | "trouble" = "news"): () => void {
+/** A message at the foot of the page. News disappears by itself; trouble stays until dismissed. */
+export function notify(text: Node, kind: "news" | "trouble" = "news"): void {
   hideNotice();
-  const notice = make("span", {}, text);
-  find("notice-text").replaceChildren(notice);
+  find("notice-text").replaceChildren(text);
   find("notice").classList.toggle("trouble", kind === "trouble");
   show(find("notice"), true);
   announce(find("notice-text").textContent);
   if (kind === "news") noticeTimer = setTimeout(hideNotice, noticeMs);
-  return () => notice.isConnected && hideNotice();
 }
 
 export function hideNotice(): void {
   clearTimeout(noticeTimer);
   show(find("notice"), false);
+}
+
+/** Asks before doing something large. Escape and the focused button mean no. */
+export async function confirm(question: string, note: string, action: string): Promise<boolean> {
+  const dialog = find<HTMLDialogElement>("confirm");
+  find("confirm-title").textContent = question;
+  find("confirm-note").textContent = note;
+  find("confirm-yes").textContent = action;
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  return dialog.returnValue === "yes";
 }

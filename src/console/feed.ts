@@ -1,26 +1,26 @@
 /**
- * Follows what happens in the garden while the page is visible: one stream, which goes on where it
- * was left. A hidden page has none, because a browser allows few connections to a service.
+ * Follows what happens in the garden through one stream, which continues where it stopped. A hidden
+ * page closes its stream, because browsers allow few connections to a service.
  */
-import { type Api, type Host, type Me, type PlantEvent, toRefusal } from "./api.ts";
+import { type PlantEvent, toRefusal } from "./api.ts";
+import { api } from "./session.ts";
 
-/** Events that come together are shown together. */
+/** Events that arrive together are shown together. */
 const gatherMs = 100;
 const retryMs = 5_000;
 
-export interface FeedEvents extends Host {
-  /** In their order. */
+export interface FeedEvents {
+  /** In order. */
   readonly onEvents: (events: readonly PlantEvent[]) => void;
-  /** Whether they have to wait: the page is about to learn from a response what they say. */
+  /** Whether events must wait, because a response is about to say the same. */
   readonly isBusy: () => boolean;
-  /** Something was missed: what the page shows may be out of date. */
+  /** Events were missed: the page may be out of date. */
   readonly onMissed: () => void;
 }
 
 export class Feed {
   readonly #page: FeedEvents;
-  #api: Api | undefined;
-  /** The last event that is known; absent until the service has told it. */
+  /** The last event the page knows of. Absent if the service keeps no events. */
   #position: number | undefined;
   #running = new AbortController();
   #gathered: PlantEvent[] = [];
@@ -28,56 +28,42 @@ export class Feed {
 
   constructor(page: FeedEvents) {
     this.#page = page;
-    document.addEventListener("visibilitychange", () => {
-      if (document.hidden) this.#running.abort();
-      else this.#run();
-    });
+    document.addEventListener("visibilitychange", () => this.#run());
   }
 
-  /** Once this resolves, the feed has all that happens after a list that is read from now on. */
-  async open(api: Api, known: Me | undefined): Promise<void> {
-    this.#api = api;
-    const me = known ?? (await api.me().catch(() => undefined));
-    if (api !== this.#api) return;
-    this.#position = me?.lastEvent;
+  /** Follows what happens after this event. */
+  start(position: number | undefined): void {
+    this.#position = position;
     this.#run();
-  }
-
-  close(): void {
-    this.#running.abort();
-    this.#api = undefined;
-    this.#gathered = [];
-    clearTimeout(this.#timer);
   }
 
   #run(): void {
     this.#running.abort();
     this.#running = new AbortController();
-    if (this.#api && !document.hidden) void this.#follow(this.#api, this.#running.signal);
+    if (this.#position !== undefined && !document.hidden) void this.#follow(this.#running.signal);
   }
 
-  /** Until the signal is aborted, or the service says that it keeps no events. */
-  async #follow(api: Api, signal: AbortSignal): Promise<void> {
+  async #follow(signal: AbortSignal): Promise<void> {
+    let hasMissed = false;
     while (!signal.aborted) {
       try {
-        if (this.#position === undefined) {
-          const { lastEvent } = await api.me();
-          if (signal.aborted || lastEvent === undefined) return;
-          this.#position = lastEvent;
+        if (hasMissed) {
+          this.#position = (await api.me()).lastEvent;
           this.#gathered = [];
           this.#page.onMissed();
+          hasMissed = false;
         }
-        for await (const event of api.events(this.#position, signal)) {
+        for await (const event of api.events({ after: this.#position, signal })) {
           this.#position = event.seq;
           this.#gathered.push(event);
           this.#timer ??= setTimeout(() => this.#report(), gatherMs);
         }
       } catch (error) {
-        if (signal.aborted || this.#page.onError(error)) return;
         const code = toRefusal(error)?.code;
-        if (code === "not-found") return;
-        if (code === "gone") this.#position = undefined;
-        else await new Promise((resolve) => setTimeout(resolve, retryMs));
+        // The service no longer keeps events.
+        if (signal.aborted || code === "not-found") return;
+        hasMissed ||= code === "gone";
+        if (code !== "gone") await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
   }

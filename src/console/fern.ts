@@ -1,5 +1,4 @@
 /** Draws the decorative fern: leaflets on leaves on a slightly bent stem. */
-import { makeSvg } from "./elements.ts";
 
 const leavesEachSide = 26;
 const leafletsEachSide = 15;
@@ -7,7 +6,7 @@ const leafletsEachSide = 15;
 /** Fills an SVG of 400 by 560. */
 export function drawFern(picture: SVGElement): void {
   const stem = Array.from({ length: 41 }, (_, step) => pointOnStem(step / 40));
-  picture.append(makeSvg("path", { class: "stem", d: `M${stem.join("L")}` }));
+  addPath(picture, { class: "stem", d: `M${stem.join("L")}` });
   const leaf = drawLeaf();
   for (let index = 0; index < leavesEachSide; index++) {
     // Closer towards the tip, where leaves are short.
@@ -16,9 +15,15 @@ export function drawFern(picture: SVGElement): void {
       const turn = side * (78 - 29 * along) - 90;
       const size = leafSize(along);
       const transform = `translate(${pointOnStem(along + side * 0.008)}) rotate(${turn}) scale(${size})`;
-      picture.append(makeSvg("path", { d: leaf, transform }));
+      addPath(picture, { d: leaf, transform });
     }
   }
+}
+
+function addPath(picture: SVGElement, attributes: Readonly<Record<string, string>>): void {
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  for (const [name, value] of Object.entries(attributes)) path.setAttribute(name, value);
+  picture.append(path);
 }
 
 function pointOnStem(along: number): string {

@@ -4,14 +4,14 @@ import { find } from "./elements.ts";
 
 type Field = "name" | "tag" | "id";
 
-/** What is wrong, and with which field; absent: with the whole. */
+/** What is wrong, and with which field, if it is a single one. */
 type FieldError = readonly [field: Field | undefined, detail: string];
 
 export class FormFields {
   readonly #form: string;
   readonly #fields: readonly Field[];
 
-  /** The inputs have the form's id before their names: `add-name`, `add-name-error`. */
+  /** Ids start with the form's: `add-name`, `add-name-error`. */
   constructor(form: string, fields: readonly Field[]) {
     this.#form = form;
     this.#fields = fields;
@@ -27,7 +27,7 @@ export class FormFields {
     return find<HTMLInputElement>(`${this.#form}-${field}`);
   }
 
-  /** Errors of no field go below the form; the focus goes to the first field with one. */
+  /** Errors without a field go below the form. The first field with an error gets the focus. */
   showErrors(errors: readonly FieldError[]): void {
     const detailsOf = (field?: Field) =>
       errors
@@ -40,7 +40,7 @@ export class FormFields {
     if (first) this.input(first).focus();
   }
 
-  /** Shows why a call failed; the advice is for a call that got no response. */
+  /** Shows why a call failed. The advice is for calls without a response. */
   showFailure(error: unknown, advice: string): void {
     const refusal = toRefusal(error);
     const errors = refusal?.errors.map(({ pointer = "", detail }): FieldError => {

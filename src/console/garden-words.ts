@@ -1,5 +1,4 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-
 import { renderCount } from "../plant-file/words.ts";
 import {
   describeError,
@@ -12,8 +11,8 @@ import {
 import { find, message, show } from "./elements.ts";
 import type { Garden } from "./garden.ts";
 
-/** Everything about the garden but its plants and tags. */
-export function drawWords(garden: Garden, summary: Summary | undefined): void {
+/** Draws everything about a garden except its plants and tags. */
+export function drawWords(garden: Garden, summary: Summary | undefined, isLoading: boolean): void {
   const { size, isComplete, loadError } = garden;
   const canWrite = summary?.me.scope === "write";
   const isTrouble = loadError !== undefined && size === 0;
@@ -31,15 +30,29 @@ export function drawWords(garden: Garden, summary: Summary | undefined): void {
   show(find("no-match"), isComplete && size === 0 && !isEmpty);
   show(find("trouble"), isTrouble);
   show(find("loading"), !garden.isLoaded && !isTrouble);
+  show(find("open-activity"), summary?.me.lastEvent !== undefined);
   document.body.classList.toggle("read-only", !canWrite);
   document.body.classList.toggle("bare", size === 0 && !isFiltered(garden.query));
+  drawEnd(garden, isLoading);
+}
+
+/** What follows the last row. */
+function drawEnd({ size, next, loadError, query }: Garden, isLoading: boolean): void {
+  const hasFailed = loadError !== undefined && size > 0;
+  const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
+  find("more-note").textContent = hasFailed
+    ? `Couldn’t load more plants. ${describeError(loadError)}`
+    : `Loading… ${found} so far`;
+  show(find("more-note"), hasFailed || (isLoading && next !== undefined));
+  find("load-more").textContent = hasFailed ? "Try again" : "Load more";
+  show(find("load-more"), next !== undefined && !isLoading);
 }
 
 export function isFiltered({ tag, q }: Query): boolean {
   return tag !== undefined || q !== undefined;
 }
 
-/** How many plants the list has, loaded or not; absent if nobody knows yet. */
+/** How many plants the list has, loaded or not. Absent if that isn't known yet. */
 export function countPlants(garden: Garden, summary: Summary | undefined): number | undefined {
   const { tag, q } = garden.query;
   if (garden.isComplete) return garden.size;
@@ -57,7 +70,7 @@ function describeMe({ user, garden, scope, expiresAt }: Me): Node {
   return message`${user} · garden ${garden} · ${access} · ${expiry}`;
 }
 
-/** `20,000 plants`; `First 500 plants` if nobody knows how many there are. */
+/** `20,000 plants`, or `First 500 plants` while the total is unknown. */
 function describeSize(garden: Garden, summary: Summary | undefined): string {
   const { size } = garden;
   if (size === 0 && !isFiltered(garden.query)) return "Your garden";
@@ -97,7 +110,7 @@ export function describeTime(at: string): string {
   return date.toLocaleString("en", { ...day, timeStyle: "short" });
 }
 
-/** Who changed or deleted a plant, as far as its last event says that. */
+/** Who changed or deleted a plant, if its last event says so. */
 export function describeChange(isGone: boolean, event: PlantEvent | undefined): Node {
   const what = `${isGone ? "deleted" : "changed"} this plant`;
   const isKnown = event && (event.type === "plant.deleted") === isGone;

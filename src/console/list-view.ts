@@ -1,9 +1,9 @@
 /**
- * The rows of the list. Only those near the window are in the page, so that ten thousand plants
- * scroll like ten; ARIA attributes give the row numbers of the whole list.
+ * The rows of the list. The page has only the rows near the window, so ten thousand plants scroll
+ * like ten. ARIA attributes give the row numbers of the whole list.
  */
 import type { Plant } from "./api.ts";
-import { find, make } from "./elements.ts";
+import { find, make, setChildren } from "./elements.ts";
 import type { ListedPlant, View } from "./garden.ts";
 import type { Selection } from "./selection.ts";
 
@@ -13,15 +13,14 @@ const overscan = 12;
 export interface ListEvents {
   readonly onOpen: (plant: Plant) => void;
   readonly onDelete: (plant: Plant) => void;
-  readonly onToggle: (index: number, isRange: boolean) => void;
-  /** An arrow key leads out of the list, past its first row. */
+  /** The up arrow was pressed on the first row. */
   readonly onLeave: () => void;
 }
 
 export class ListView {
   readonly #table = find("table");
   readonly #rows = find("rows");
-  readonly #shown = new Map<ListedPlant, HTMLElement>();
+  #shown = new Map<ListedPlant, HTMLElement>();
   readonly #events: ListEvents;
   readonly #selection: Selection;
   #plants: readonly ListedPlant[] = [];
@@ -37,7 +36,7 @@ export class ListView {
     this.#rows.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  /** What is in view stays where it is, if the start of the list isn't. */
+  /** What is in view stays where it is, unless the start of the list is in view. */
   draw(plants: readonly ListedPlant[]): void {
     const focused = this.#focusedId();
     let top = scrollY;
@@ -48,7 +47,7 @@ export class ListView {
       this.#table.style.setProperty("--id-characters", String(idCharacters));
     }
     this.#plants = plants;
-    if (this.#selection.isOn !== this.#isSelecting) this.#clear();
+    if (this.#selection.isOn !== this.#isSelecting) this.#shown.clear();
     this.#isSelecting = this.#selection.isOn;
     this.#table.classList.toggle("selecting", this.#isSelecting);
     this.#draw();
@@ -57,7 +56,7 @@ export class ListView {
       this.#draw();
     }
     if (focused === undefined || this.#focusedId() !== undefined) return;
-    // The row is another element by now, or gone. From the title, arrows lead into the list.
+    // The row was redrawn or removed. From the title, arrow keys lead back into the list.
     if (!this.#focusRow(this.indexOf(focused))) find("garden-title").focus({ preventScroll: true });
   }
 
@@ -68,7 +67,7 @@ export class ListView {
     return { first, last: Math.ceil((innerHeight - start) / height) - 1 };
   }
 
-  /** By how many rows the first one in view would move. */
+  /** By how many rows the first row in view would move. */
   #shiftTo(plants: readonly ListedPlant[]): number {
     const { first, last } = this.view();
     if (first <= 0) return 0;
@@ -93,13 +92,13 @@ export class ListView {
     this.highlight([id]);
   }
 
-  /** Highlights those that are in view for a moment. */
+  /** Highlights plants for a moment, if they are in view. */
   highlight(ids: readonly bigint[]): void {
-    const wanted = new Set(ids);
-    for (const [{ id }, row] of this.#shown) if (wanted.has(id)) row.classList.add("fresh");
+    const fresh = new Set(ids);
+    for (const [{ id }, row] of this.#shown) if (fresh.has(id)) row.classList.add("fresh");
   }
 
-  /** Focuses the row at this index, or the last one; false if there is none. */
+  /** Focuses the row at this index, or the last row. Returns false if there is none. */
   focus(index: number): boolean {
     const place = Math.min(index, this.#plants.length - 1);
     if (!this.#plants[place]) return false;
@@ -114,13 +113,13 @@ export class ListView {
     return row !== undefined;
   }
 
-  /** Focuses the first row that can be seen. */
+  /** Focuses the first row in view. */
   focusFirst(): void {
     const above = this.#top() - this.#rows.getBoundingClientRect().top;
     this.focus(Math.max(0, Math.ceil(above / this.#rowHeight())));
   }
 
-  /** Where the list comes out from under the toolbar. */
+  /** Where the toolbar ends and rows become visible. */
   #top(): number {
     return Math.max(0, find("toolbar").getBoundingClientRect().bottom);
   }
@@ -151,14 +150,7 @@ export class ListView {
       Math.ceil((above + innerHeight) / height) + overscan,
     );
     this.#rows.style.height = `${this.#plants.length * height}px`;
-
-    const plants = new Set(places.map((place) => this.#plants[place]));
-    for (const [plant, row] of this.#shown) {
-      if (plants.has(plant)) continue;
-      row.remove();
-      this.#shown.delete(plant);
-    }
-    let before: HTMLElement | undefined;
+    const shown = new Map<ListedPlant, HTMLElement>();
     for (const place of places) {
       const plant = this.#plants[place] as ListedPlant;
       const row = this.#shown.get(plant) ?? this.#makeRow(plant);
@@ -166,16 +158,14 @@ export class ListView {
       row.style.transform = `translateY(${place * height}px)`;
       const box = row.querySelector("input");
       if (box) box.checked = this.#selection.has(plant);
-      // In document order, for screen readers and the Tab key.
-      if (!row.isConnected) {
-        if (before) before.after(row);
-        else this.#rows.prepend(row);
-      }
-      before = row;
+      shown.set(plant, row);
     }
+    this.#shown = shown;
+    // In document order, for screen readers and the Tab key.
+    setChildren(this.#rows, [...shown.values()]);
   }
 
-  /** Includes the row that has the focus: removing it would lose the focus. */
+  /** Includes the focused row: removing it would lose the focus. */
   #placesBetween(first: number, last: number): number[] {
     const from = Math.max(0, first);
     const to = Math.min(this.#plants.length, last);
@@ -192,7 +182,7 @@ export class ListView {
     return undefined;
   }
 
-  /** The whole row is a button, or, while people select, a checkbox. */
+  /** The whole row is a button, or a checkbox while somebody is selecting. */
   #makeRow(plant: ListedPlant): HTMLElement {
     const { id, name, tag, left = "" } = plant;
     const text = make("bdi", {}, left === "deleted" ? make("del", {}, name) : name);
@@ -212,7 +202,6 @@ export class ListView {
       const box = make("input", { type: "checkbox", "aria-label": `Select ${name}` });
       row.prepend(make("span", { class: "box", role: "cell" }, box));
     }
-    this.#shown.set(plant, row);
     return row;
   }
 
@@ -222,7 +211,7 @@ export class ListView {
     if (!plant) return;
     if (this.#isSelecting) {
       this.focus(index);
-      this.#events.onToggle(index, event.shiftKey);
+      this.#selection.togglePlant(this.#plants, index, event.shiftKey);
     } else this.#events.onOpen(plant);
   }
 
@@ -242,12 +231,7 @@ export class ListView {
     return row ? Number(row.getAttribute("aria-rowindex")) - 2 : -1;
   }
 
-  #clear(): void {
-    for (const row of this.#shown.values()) row.remove();
-    this.#shown.clear();
-  }
-
-  /** The style sheet sets it, depending on the width of the window. */
+  /** The style sheet sets it, depending on the window's width. */
   #rowHeight(): number {
     return Number.parseFloat(getComputedStyle(this.#rows).getPropertyValue("--row-height"));
   }

@@ -1,9 +1,8 @@
-/** One plant in a dialog: its fields, which can be copied, and what changes or deletes it. */
+/** One plant in a dialog, to copy, edit or delete. */
 import {
   Conflict,
   describeError,
   editedFields,
-  type Host,
   isSame,
   type Plant,
   type PlantEvent,
@@ -12,18 +11,19 @@ import {
 import { find, message, notify, show, whileBusy } from "./elements.ts";
 import { FormFields } from "./form-fields.ts";
 import { describeChange } from "./garden-words.ts";
+import { api } from "./session.ts";
 
 const fields = ["id", "name", "tag"] as const;
 
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
-export interface CardEvents extends Host {
-  /** What the service has now; without a plant, it was deleted. */
+export interface CardEvents {
+  /** What the service has now. Without a plant, it was deleted. */
   readonly onRead: (id: bigint, plant: Plant | undefined) => void;
-  /** `isMerged`: somebody else's change of another field is in it, too. */
+  /** `isMerged` if it includes somebody else's change of another field. */
   readonly onSaved: (plant: Plant, isMerged: boolean) => void;
   readonly onDeleted: (plant: Plant) => void;
-  /** The card shows this plant now; absent: it is closed. */
+  /** The card shows this plant now, or none if it was closed. */
   readonly onMove: (id: bigint | undefined) => void;
   readonly onClosed: (id: bigint) => void;
 }
@@ -37,10 +37,8 @@ export class PlantCard {
   readonly #closeButton = find("plant-close");
   readonly #saveButton = find<HTMLButtonElement>("edit-save");
   #id: bigint | undefined;
-  /** The plant as it was last shown here; absent until it is read, and once it is gone. */
+  /** The plant as the card last showed it. Absent until it is read, and after it was deleted. */
   #plant: Plant | undefined;
-  /** The plant whose form was open when the token expired. */
-  #draft: Plant | undefined;
 
   constructor(events: CardEvents) {
     this.#events = events;
@@ -49,8 +47,9 @@ export class PlantCard {
     }
     this.#dialog.addEventListener("close", () => {
       const id = this.#id;
-      if (id === undefined) return;
-      this.dismiss();
+      // Signing in again opens the card once more, with what somebody typed.
+      if (id === undefined || find("garden").hidden) return;
+      this.#id = undefined;
       events.onMove(undefined);
       events.onClosed(id);
     });
@@ -73,32 +72,30 @@ export class PlantCard {
     }
   }
 
-  /** The plant in the dialog; absent while that is closed. */
+  /** Absent while the card is closed. */
   get id(): bigint | undefined {
     return this.#id;
   }
 
-  /** Shows what is known at once, and then what the service has. */
+  /** Shows what the page knows at once, and then what the service has. */
   async open(id: bigint, known: Plant | undefined): Promise<void> {
     this.#id = id;
-    const draft = this.#draft?.id === id ? this.#draft : undefined;
-    this.#show(draft ?? known);
-    if (draft) this.#showForm();
+    this.#show(known);
     if (!this.#dialog.open) this.#dialog.showModal();
     try {
-      const plant = await this.#events.api().find(id);
+      const plant = await api.find(id);
       this.#events.onRead(id, plant);
       const note = plant || !known ? `There is no plant ${id}.` : await this.#explain(id, true);
       if (this.#id !== id || !this.#form.hidden) return;
       if (!plant) this.#show(undefined, note);
       else if (!known || !isSame(plant, known)) this.#show(plant);
     } catch (error) {
-      if (this.#events.onError(error) || this.#id !== id || !this.#form.hidden) return;
+      if (this.#id !== id || !this.#form.hidden) return;
       this.#show(known, describeError(error));
     }
   }
 
-  /** Others have changed plants. What is being edited stays, until it is saved. */
+  /** Shows what others changed, unless somebody is editing. */
   follow(events: readonly PlantEvent[]): void {
     const event = events.findLast(({ plant }) => plant.id === this.#id);
     const before = this.#plant;
@@ -112,32 +109,17 @@ export class PlantCard {
     this.#dialog.close();
   }
 
-  /** Closes it without an event. */
-  dismiss(): void {
-    this.#id = undefined;
-    this.#draft = undefined;
-    this.#dialog.close();
-  }
-
-  /** A form that is open stays as it is for when the same plant is opened again. */
-  suspend(): void {
-    const draft = this.#form.hidden || this.#id === undefined ? undefined : this.#plant;
-    this.dismiss();
-    this.#draft = draft;
-  }
-
   /**
-   * Deletes the plant if it still is what was shown. Otherwise shows what it has become, and the
+   * Deletes the plant if it is still what the page showed. Otherwise shows what it is now, and the
    * same button deletes that.
    */
   async delete(plant: Plant): Promise<void> {
-    const { api, onRead, onDeleted, onError } = this.#events;
+    const { onRead, onDeleted } = this.#events;
     try {
-      await api().delete(plant);
+      await api.deleteShown(plant);
       this.#leave(plant.id);
       onDeleted(plant);
     } catch (error) {
-      if (onError(error)) return;
       if (error instanceof Conflict) {
         onRead(plant.id, error.theirs);
         const note = await this.#explain(plant.id, !error.theirs);
@@ -153,9 +135,9 @@ export class PlantCard {
     }
   }
 
-  /** Who was faster. */
+  /** Who changed or deleted the plant. */
   async #explain(id: bigint, isGone: boolean): Promise<Node> {
-    return describeChange(isGone, await this.#events.api().lastChange(id));
+    return describeChange(isGone, await api.lastChange(id));
   }
 
   #showChanged(plant: Plant, theirs: Plant, note: Node): void {
@@ -169,7 +151,8 @@ export class PlantCard {
 
   #leave(id: bigint): void {
     if (this.#id !== id) return;
-    this.dismiss();
+    this.#id = undefined;
+    this.close();
     this.#events.onMove(undefined);
   }
 
@@ -179,8 +162,7 @@ export class PlantCard {
     if (!plant) find("plant-name").textContent = `Plant ${this.#id}`;
     find<HTMLButtonElement>("copy-tag").disabled = !plant?.tag;
     find("copy-note").textContent = "";
-    find("plant-note").replaceChildren(note);
-    show(find("plant-note"), note !== "");
+    this.#showNote(note);
     for (const id of ["plant-fields", "plant-edit", "plant-delete"])
       show(find(id), plant !== undefined);
     this.#deleteButton.textContent = "Delete";
@@ -189,54 +171,53 @@ export class PlantCard {
     show(find("plant-view"), true);
   }
 
+  #showNote(note: string | Node): void {
+    find("plant-note").replaceChildren(note);
+    show(find("plant-note"), note !== "");
+  }
+
   #edit(): void {
     const plant = this.#plant;
     if (!plant) return;
     for (const field of editedFields) this.#inputs.input(field).value = plant[field];
-    this.#showForm();
-    this.#inputs.input("name").focus();
-  }
-
-  #showForm(): void {
     this.#inputs.showErrors([]);
     this.#ask("", "Save");
     show(find("plant-view"), false);
     show(this.#form, true);
+    this.#inputs.input("name").focus();
   }
 
   async #save(): Promise<void> {
     const base = this.#plant;
-    // The Enter key submits a form whose button is hidden, too.
+    // Enter submits the form even if its button is hidden.
     if (!base || this.#saveButton.hidden) return;
     const { id } = base;
     const mine = { id, name: this.#typed("name"), tag: this.#typed("tag") };
     this.#inputs.showErrors([]);
     try {
-      const saved = await this.#events.api().save(base, mine);
+      const saved = await api.save(base, mine);
       if (this.#id === id) this.close();
       this.#events.onSaved(saved, !isSame(saved, mine));
     } catch (error) {
-      if (this.#events.onError(error)) return;
-      const isOpen = this.#id === id;
-      if (error instanceof Conflict) {
-        const { theirs } = error;
-        this.#events.onRead(id, theirs);
-        const note = await this.#explain(id, !theirs);
-        if (this.#id === id) this.#showConflict(base, mine, theirs, note);
-        else notify(message`“${mine.name}” was not saved. ${note}`, "trouble");
-      } else if (isOpen) this.#inputs.showFailure(error, retry);
-      else notify(message`“${mine.name}” may not have been saved.`, "trouble");
+      if (this.#id !== id) {
+        const why = describeError(error);
+        notify(message`“${mine.name}” may not have been saved. ${why}`, "trouble");
+      } else if (error instanceof Conflict) {
+        this.#events.onRead(id, error.theirs);
+        const note = await this.#explain(id, !error.theirs);
+        this.#showConflict(base, mine, error.theirs, note);
+      } else this.#inputs.showFailure(error, retry);
     }
   }
 
-  /** An input drops line breaks, so a field that nobody touched is kept as it was. */
+  /** Inputs drop line breaks. A field that nobody touched keeps its own. */
   #typed(field: (typeof editedFields)[number]): string {
     const { value } = this.#inputs.input(field);
     const before = this.#plant?.[field] ?? "";
     return value === before.replace(/[\r\n]/g, "") ? before : value;
   }
 
-  /** The next save replaces this version and no later one. What only they changed is theirs. */
+  /** The next save replaces their version, and no later one. What only they changed stays. */
   #showConflict(base: Plant, mine: Plant, theirs: StoredPlant | undefined, note: Node): void {
     if (theirs) {
       this.#plant = theirs;
@@ -249,15 +230,14 @@ export class PlantCard {
         }
       }
     } else this.#ask(message`${note} Your changes aren’t saved.`, "");
-    // Pressing Enter once more then loses neither version.
+    // If somebody presses Enter again, neither version is lost.
     find("edit-resume").focus();
   }
 
-  /** What to do with the form. Without a label there is nothing to save. */
+  /** Says what to do with the form. Without a label for it, there is no Save button. */
   #ask(note: Node | "", save: string): void {
     for (const field of editedFields) find(`edit-${field}-theirs`).textContent = "";
-    find("edit-note").replaceChildren(note);
-    show(find("edit-note"), note !== "");
+    this.#showNote(note);
     show(find("edit-resume"), note !== "");
     this.#saveButton.textContent = save;
     show(this.#saveButton, save !== "");
@@ -266,10 +246,10 @@ export class PlantCard {
   }
 }
 
-/** Not `navigator.clipboard`, which browsers deny to pages loaded over plain HTTP. */
+/** Browsers deny `navigator.clipboard` to pages loaded over plain HTTP. */
 function copy(element: HTMLElement): boolean {
   getSelection()?.selectAllChildren(element);
-  // The text as it is: a selection would lose some white space.
+  // Copying the selection itself would lose some white space.
   const setText = (event: ClipboardEvent) => {
     event.clipboardData?.setData("text/plain", element.textContent);
     event.preventDefault();

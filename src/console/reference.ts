@@ -4,19 +4,19 @@ declare const Scalar: {
   createApiReference(place: string, settings: Readonly<Record<string, unknown>>): void;
 };
 
-// The renderer tests whether it may turn text into code. The policy forbids it; refusing here first
+// The renderer tries whether it may use eval, which the page's policy forbids. Refusing it here
 // keeps browsers from reporting a violation.
 globalThis.Function = new Proxy(Function, {
   construct() {
-    throw new EvalError("This page's policy forbids turning text into code.");
+    throw new EvalError("This page's policy forbids eval.");
   },
 });
 
-// By then the renderer, whose script comes after this one, is loaded.
+// The renderer's script comes after this one, and is loaded by then.
 document.addEventListener("DOMContentLoaded", () => {
   Scalar.createApiReference("#reference", {
     url: new URL("openapi.json", document.baseURI).pathname,
-    // Requests go straight to this service, and a pasted token isn't kept.
+    // Send requests straight to this service, and don't keep a pasted token.
     proxyUrl: "",
     persistAuth: false,
     withDefaultFonts: false,

@@ -1,7 +1,7 @@
-/** Plants by tag: how many there are, as bars that choose a tag. On a phone they are chips. */
+/** Plants by tag, as bars that choose a tag. On a phone they are chips. */
 import { renderCount } from "../plant-file/words.ts";
 import type { TagCount } from "./api.ts";
-import { find, make } from "./elements.ts";
+import { find, make, setChildren, show } from "./elements.ts";
 
 const fewMax = 12;
 const manyMax = 400;
@@ -12,6 +12,8 @@ const collator = new Intl.Collator("en", { numeric: true });
 export class TagsView {
   readonly #box = find("tags");
   readonly #onChoose: (tag: string | undefined) => void;
+  readonly #toggle = make("button", { type: "button", class: "link" });
+  #buttons = new Map<string, HTMLButtonElement>();
   #counts: readonly TagCount[] = [];
   #chosen: string | undefined;
   #areAllShown = false;
@@ -19,9 +21,12 @@ export class TagsView {
   constructor(onChoose: (tag: string | undefined) => void) {
     this.#onChoose = onChoose;
     this.#box.addEventListener("keydown", (event) => this.#moveByKey(event));
+    this.#toggle.addEventListener("click", () => {
+      this.#areAllShown = !this.#areAllShown;
+      this.#draw();
+    });
   }
 
-  /** Draws only what has changed. */
   draw(counts: readonly TagCount[], chosen: string | undefined): void {
     if (counts === this.#counts && chosen === this.#chosen) return;
     this.#counts = counts;
@@ -30,7 +35,6 @@ export class TagsView {
   }
 
   #draw(): void {
-    const hadFocus = (document.activeElement as HTMLElement | null)?.dataset.tag;
     const sorted = this.#counts.toSorted(
       (a, b) => b.plants - a.plants || collator.compare(a.tag, b.tag),
     );
@@ -39,45 +43,39 @@ export class TagsView {
     if (chosen !== undefined && !shown.some(({ tag }) => tag === chosen)) {
       shown.push(sorted.find(({ tag }) => tag === chosen) ?? { tag: chosen, plants: 0 });
     }
-    const most = sorted[0]?.plants ?? 1;
-    const buttons = shown.map((count) => this.#makeButton(count, most));
-    if (sorted.length > fewMax) buttons.push(this.#makeToggle());
-    this.#box.replaceChildren(...buttons);
-    const focused = buttons.find(
-      ({ dataset }) => hadFocus !== undefined && dataset.tag === hadFocus,
+    this.#buttons = new Map(
+      shown.map(({ tag }) => [tag, this.#buttons.get(tag) ?? this.#makeButton(tag)]),
     );
-    const chosenButton = buttons.find(({ ariaPressed }) => ariaPressed === "true");
-    this.#makeReachable(focused ?? chosenButton ?? buttons[0]);
-    focused?.focus();
+    for (const { tag, plants } of shown) {
+      const button = this.#buttons.get(tag) as HTMLButtonElement;
+      button.ariaPressed = String(tag === chosen);
+      button.style.setProperty("--share", String(plants / (sorted[0]?.plants ?? 1)));
+      button.lastElementChild?.replaceChildren(renderCount(plants));
+    }
+    this.#toggle.textContent = this.#areAllShown ? "Fewer tags" : "All tags";
+    show(this.#toggle, sorted.length > fewMax);
+    setChildren(this.#box, [...this.#buttons.values(), this.#toggle]);
+    if (!this.#box.contains(document.activeElement)) {
+      this.#makeReachable(this.#buttons.get(chosen ?? shown[0]?.tag ?? ""));
+    }
     const known = sorted.slice(0, manyMax).filter(({ tag }) => tag !== "");
     find("known-tags").replaceChildren(...known.map(({ tag }) => make("option", { value: tag })));
   }
 
-  #makeButton({ tag, plants }: TagCount, most: number): HTMLButtonElement {
-    const isChosen = tag === this.#chosen;
+  #makeButton(tag: string): HTMLButtonElement {
     const button = make(
       "button",
-      { type: "button", class: "chip", "aria-pressed": String(isChosen), "data-tag": `=${tag}` },
+      { type: "button", class: "chip" },
       make("bdi", { class: tag === "" ? "untagged" : "" }, tag === "" ? "no tag" : tag),
       " ",
-      make("span", { class: "amount" }, renderCount(plants)),
+      make("span", { class: "amount" }),
     );
-    button.style.setProperty("--share", String(plants / most));
-    button.addEventListener("click", () => this.#onChoose(isChosen ? undefined : tag));
+    button.tabIndex = -1;
+    button.addEventListener("click", () => this.#onChoose(tag === this.#chosen ? undefined : tag));
     return button;
   }
 
-  #makeToggle(): HTMLButtonElement {
-    const label = this.#areAllShown ? "Fewer tags" : "All tags";
-    const toggle = make("button", { type: "button", class: "link", "data-tag": "toggle" }, label);
-    toggle.addEventListener("click", () => {
-      this.#areAllShown = !this.#areAllShown;
-      this.#draw();
-    });
-    return toggle;
-  }
-
-  /** One Tab passes all of them; arrows move between them. */
+  /** One Tab passes all the tags. Arrow keys move between them. */
   #makeReachable(button: HTMLElement | undefined): void {
     for (const each of this.#box.querySelectorAll("button")) {
       each.tabIndex = each === button ? 0 : -1;

@@ -1,6 +1,7 @@
-/** The card that shows an import or export: its progress, what is wrong with rows, what to do. */
+/** The card of an import or export: its progress, its result, and what to do next. */
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
 import { renderCount, renderLine } from "../plant-file/words.ts";
+import { describeError } from "./api.ts";
 import { announce, find, make, show } from "./elements.ts";
 
 const problemsShownMax = 50;
@@ -14,18 +15,18 @@ export interface CardContent {
   readonly note: string;
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
-  /** How many there are, if not all of them are given. */
+  /** How many there are, if `problems` is only a part of them. */
   readonly problemsTotal?: number;
   /** The first rows of a file. */
   readonly samples?: readonly ValidRow[];
-  /** What to do next. The first of all buttons has the focus. */
+  /** What to do next. The first button gets the focus. */
   readonly actions?: readonly CardAction[];
   readonly closeLabel?: string;
-  /** Offered after "Close", so that Enter doesn't choose it. */
+  /** Comes after "Close", so that Enter doesn't choose it. */
   readonly undo?: CardAction | undefined;
 }
 
-/** Shows how far the work is: a text, and a share from 0 to 1 if it is known. */
+/** Shows how far the work is, with a share from 0 to 1 if that is known. */
 export type ShowProgress = (note: string, share?: number) => void;
 
 export class TransferCard {
@@ -34,36 +35,26 @@ export class TransferCard {
   readonly #openers = ["choose-file", "first-file", "export"].map((id) =>
     find<HTMLButtonElement>(id),
   );
-  #running: AbortController | undefined;
 
-  /** Stops what is running. Nothing that it reports later is shown. */
-  reset(): void {
-    this.#running?.abort();
-    this.#setRunning(undefined);
-    show(this.#card, false);
-  }
-
-  /** Runs work that can be stopped. Its result is shown, unless `reset` was called. */
+  /** Runs work that can be stopped. Shows its progress, and its result or why it failed. */
   async run(
     title: Node,
-    work: (stop: AbortSignal, showProgress: ShowProgress) => Promise<CardContent | undefined>,
+    work: (stop: AbortSignal, showProgress: ShowProgress) => Promise<CardContent>,
   ): Promise<void> {
-    if (this.#running) return;
     const running = new AbortController();
-    this.#setRunning(running);
+    const { signal } = running;
+    for (const opener of this.#openers) opener.disabled = true;
     find("transfer-title").replaceChildren(title);
     this.#draw({ note: "" }, [{ label: "Stop", run: () => running.abort() }]);
     this.#progress.removeAttribute("value");
     show(this.#progress, true);
-    const content = await work(running.signal, (note, share) => {
-      if (running !== this.#running) return;
+    const content = await work(signal, (note, share) => {
       find("transfer-note").textContent = note;
       if (share !== undefined) this.#progress.value = share;
-    });
-    if (running !== this.#running || !content) return;
-    this.#setRunning(undefined);
+    }).catch((error) => ({ note: signal.aborted ? "Stopped." : describeError(error) }));
+    for (const opener of this.#openers) opener.disabled = false;
     show(this.#progress, false);
-    const { actions = [], closeLabel = "Close", undo } = content;
+    const { actions = [], closeLabel = "Close", undo }: CardContent = content;
     const close = { label: closeLabel, run: () => this.#close() };
     this.#draw(content, [...actions, close, ...(undo ? [undo] : [])]);
     announce(content.note);
@@ -72,11 +63,6 @@ export class TransferCard {
   #close(): void {
     show(this.#card, false);
     find("garden-title").focus();
-  }
-
-  #setRunning(running: AbortController | undefined): void {
-    this.#running = running;
-    for (const opener of this.#openers) opener.disabled = running !== undefined;
   }
 
   #draw(content: CardContent, actions: readonly CardAction[]): void {

@@ -1,31 +1,26 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
-import { Importer, StorageFullError } from "../plant-file/importer.ts";
-import { PlantFileError } from "../plant-file/records.ts";
+import { Importer } from "../plant-file/importer.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
-import { describeError, type Host, type Query } from "./api.ts";
+import { describeError, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
-import {
-  type CardAction,
-  type CardContent,
-  type ShowProgress,
-  TransferCard,
-} from "./transfer-card.ts";
+import { api } from "./session.ts";
+import { type CardAction, type CardContent, TransferCard } from "./transfer-card.ts";
 
 const chunkBytes = 64 * 1024;
 const listedMax = 1_000;
 const progressMs = 100;
 
-export interface TransferEvents extends Host {
+export interface TransferEvents {
   /** The plants to export. */
   readonly query: () => Query;
   /** Plants were added or deleted. */
   readonly onChanged: () => void;
 }
 
-/** A file that was checked. */
+/** A checked file. */
 interface Source {
   readonly name: string;
   readonly read: () => Iterable<Row>;
@@ -36,7 +31,7 @@ export class Transfers {
   readonly #events: TransferEvents;
   readonly #file = find<HTMLInputElement>("import-file");
   readonly #card = new TransferCard();
-  /** How many imports of a file were undone: its rows may be others by now. */
+  /** How many imports of each file were undone. Its rows may have changed since. */
   readonly #undone = new Map<string, number>();
 
   constructor(events: TransferEvents) {
@@ -47,55 +42,29 @@ export class Transfers {
     this.#file.addEventListener("change", () => {
       const [file] = this.#file.files ?? [];
       if (file) void this.#preview(file);
-      // So that choosing the same file again is a change, too.
+      // Otherwise choosing the same file again would not be a change.
       this.#file.value = "";
     });
     find("export").addEventListener("click", () => void this.#export());
   }
 
-  /** Forgets what the last person did. */
-  reset(): void {
-    this.#card.reset();
-    this.#undone.clear();
-  }
-
-  /** Runs work on the card, which also shows why it failed. */
-  async #run(
-    title: Node,
-    work: (stop: AbortSignal, showProgress: ShowProgress) => Promise<CardContent>,
-  ): Promise<void> {
-    await this.#card.run(title, async (stop, showProgress) => {
-      try {
-        return await work(stop, showProgress);
-      } catch (error) {
-        if (this.#events.onError(error)) return undefined;
-        return { note: stop.aborted ? "Stopped." : describeError(error) };
-      }
-    });
-  }
-
-  /** Nothing is sent before somebody has seen what would be. */
+  /** Checks the file and shows what an import would send. */
   async #preview(file: File): Promise<void> {
     const { name } = file;
-    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
-    await this.#run(message`Import “${name}”`, async (signal, showProgress) => {
+    await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
       const read = () => readPlants(toChunks(bytes), formatOf(name) ?? "csv");
-      try {
-        const check = await checkRows(read(), { listedMax, signal });
-        return this.#describeCheck({ name, read, check }, chooseAgain);
-      } catch (error) {
-        if (!(error instanceof PlantFileError)) throw error;
-        return { note: error.message, actions: [chooseAgain], closeLabel: "Cancel" };
-      }
+      const check = await checkRows(read(), { listedMax, signal });
+      return this.#describeCheck({ name, read, check });
     });
   }
 
-  #describeCheck(source: Source, chooseAgain: CardAction): CardContent {
+  #describeCheck(source: Source): CardContent {
+    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
     const { rows, invalid, listed, samples, end } = source.check;
     const valid = rows - invalid;
-    if (rows === 0) return { note: "The file has no plants.", actions: [chooseAgain] };
+    if (rows === 0) return { note: "The file has no plants." };
     const begin = (label: string) => ({ label, run: () => void this.#import(source) });
     const content = { samples, closeLabel: "Cancel" };
     if (invalid === 0) {
@@ -118,16 +87,16 @@ export class Transfers {
 
   async #import({ name, read, check }: Source): Promise<void> {
     const added: bigint[] = [];
-    const importer = new Importer(this.#events.api().store, {
+    const importer = new Importer(api, {
       batch: name,
       undone: this.#undone.get(name) ?? 0,
       batchAdvice: "to add this one too, rename the file",
       isStopping: false,
-      // So ids are assigned in the order of the rows.
+      // The service then assigns ids in the order of the rows.
       concurrency: 1,
       onAdded: (id) => added.push(id),
     });
-    await this.#run(message`Import “${name}”`, async (stop, showProgress) => {
+    await this.#card.run(message`Import “${name}”`, async (stop, showProgress) => {
       stop.addEventListener("abort", () => importer.cancel());
       const valid = check.rows - check.invalid;
       const show = () => {
@@ -141,8 +110,7 @@ export class Transfers {
       try {
         await importer.send(read, check);
       } catch (error) {
-        if (this.#events.onError(error)) throw error;
-        failure = error instanceof StorageFullError ? error.message : describeError(error);
+        failure = describeError(error);
       } finally {
         clearInterval(timer);
       }
@@ -170,31 +138,30 @@ export class Transfers {
   }
 
   async #undo(name: string, ids: readonly bigint[]): Promise<void> {
-    const { api, onChanged, onError } = this.#events;
     this.#undone.set(name, (this.#undone.get(name) ?? 0) + 1);
-    await this.#run(message`Undo the import of “${name}”`, async (stop, showProgress) => {
+    await this.#card.run(message`Undo the import of “${name}”`, async (stop, showProgress) => {
       showProgress(`Deleting ${renderCount(ids.length, "plant")}…`);
       try {
-        const deleted = await api().deleteMany(ids, stop);
-        return { note: `The import was undone: ${renderCount(deleted.length, "plant")} deleted.` };
+        const results = await api.deleteMany(ids, { signal: stop });
+        const deleted = results.filter(({ status }) => status === 204).length;
+        return { note: `The import was undone: ${renderCount(deleted, "plant")} deleted.` };
       } catch (error) {
-        if (onError(error)) throw error;
         const reason = stop.aborted ? "Stopped." : describeError(error);
         return { note: `${reason} Some plants may be left.`, undo: this.#undoAction(name, ids) };
       } finally {
-        onChanged();
+        this.#events.onChanged();
       }
     });
   }
 
-  /** Each page becomes a blob at once: browsers keep those outside of the page's memory. */
+  /** Browsers keep blobs outside of the page's memory, so each page becomes one at once. */
   async #export(): Promise<void> {
     const query = this.#events.query();
-    await this.#run(message`Export`, async (stop, showProgress) => {
+    await this.#card.run(message`Export`, async (stop, showProgress) => {
       const renderer = new PlantRenderer("csv");
       const parts = [new Blob([renderer.header()])];
       let exported = 0;
-      for await (const page of this.#events.api().pages(query, { stop })) {
+      for await (const page of api.listPages(query, { signal: stop })) {
         parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);
@@ -218,6 +185,6 @@ function nameFile({ tag, q }: Query): string {
 function download(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   make("a", { href, download: name }).click();
-  // The browser may still be about to read it.
+  // The browser may not have read it yet.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

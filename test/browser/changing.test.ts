@@ -6,6 +6,7 @@ import {
   deletePlants,
   makeGarden,
   openCard,
+  setHidden,
   shownNames,
   signIn,
   signOut,
@@ -208,6 +209,7 @@ describe("deleting a plant", () => {
     { plants: [{ name: "Fern", tag: "hall" }, { name: "Ivy" }] },
     async ({ page, call, stored }) => {
       const rename = (name: string) => call("PUT /plants/1", JSON.stringify({ name }));
+      await setHidden(page, true);
       await openCard(page, "Fern");
       await rename("Royal fern");
       await page.click("#plant-delete");
@@ -242,6 +244,7 @@ describe("deleting a plant", () => {
     "says what is uncertain, and what was gone already",
     { plants: somePlants.slice(0, 2), hasClock: true },
     async ({ page, call }) => {
+      await setHidden(page, true);
       await page.route("**/plants/1", (route) => route.abort());
       await openCard(page, "Monstera");
       await page.click("#plant-delete");

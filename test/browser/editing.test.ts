@@ -126,7 +126,7 @@ describe("editing a plant", () => {
       await page.fill("#edit-name", "My fern");
       await change(garden, "Royal fern", "");
       await page.click("#edit-save");
-      await page.waitForSelector("#edit-note:has-text(' changed this plant (')");
+      await page.waitForSelector("#plant-note:has-text(' changed this plant (')");
       expect(await page.textContent("#edit-name-theirs")).toBe("Theirs: “Royal fern”");
       // Only they changed the tag.
       expect(await page.textContent("#edit-tag-theirs")).toBe("");
@@ -168,7 +168,7 @@ describe("editing a plant", () => {
       await page.fill("#edit-name", "Ficus elastica");
       await call("DELETE /plants/2");
       await page.click("#edit-save");
-      await page.waitForSelector("#edit-note:has-text('Your changes aren’t saved.')");
+      await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
       await page.waitForSelector("#edit-resume:focus");
       expect(await page.isVisible("#edit-save")).toBe(false);
       await page.press("#edit-name", "Enter");

@@ -9,6 +9,7 @@ import {
   type OpenGarden,
   openCard,
   revokeTokens,
+  setHidden,
   shownNames,
   signIn,
   somePlants,
@@ -175,7 +176,7 @@ describe("what others do", () => {
       await bob("PUT /plants/2", { name: "Ficus benjamina" });
       await page.waitForSelector(".row:has-text('Ficus benjamina')");
       await page.click("#edit-save");
-      await page.waitForSelector("#edit-note:has-text('bob changed this plant (')");
+      await page.waitForSelector("#plant-note:has-text('bob changed this plant (')");
       await page.click("#edit-cancel");
       await openCard(page, "Ficus");
       await bob("DELETE /plants/2");
@@ -319,20 +320,15 @@ describe("the console", () => {
     async (garden) => {
       const { page } = garden;
       const bob = await meet(garden, "bob");
-      const setHidden = (isHidden: boolean) =>
-        page.evaluate((value) => {
-          Object.defineProperty(document, "hidden", { value, configurable: true });
-          document.dispatchEvent(new Event("visibilitychange"));
-        }, isHidden);
-      await setHidden(true);
+      await setHidden(page, true);
       await bob("PUT /plants/1", { name: "Fern" });
       await page.waitForTimeout(1_000);
       expect((await shownNames(page))[0]).toBe("Monstera deliciosa");
-      await setHidden(false);
+      await setHidden(page, false);
       await page.waitForSelector(".row:has-text('Fern')");
 
       // After too long, what happened is no longer kept.
-      await setHidden(true);
+      await setHidden(page, true);
       const problem = { type: "urn:plantstore:problem:gone", status: 410, title: "", detail: "" };
       await page.route(
         "**/events?*",
@@ -344,7 +340,7 @@ describe("the console", () => {
         { times: 1 },
       );
       await bob("PUT /plants/1", { name: "Moss" });
-      await setHidden(false);
+      await setHidden(page, false);
       await page.waitForSelector(".row:has-text('Moss')");
       await bob("PUT /plants/1", { name: "Ivy" });
       await page.waitForSelector(".row:has-text('Ivy')");

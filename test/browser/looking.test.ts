@@ -133,6 +133,24 @@ describe("a list of plants", () => {
   );
 
   testGarden(
+    "whose next page fails says so, tries again when asked, and selects only all or none",
+    { plants: makeMany(700) },
+    async ({ page }) => {
+      await waitForTitle(page, "700 plants");
+      await page.route("**/plants?*after=*", (route) => route.abort());
+      await page.click("#select");
+      await page.click("#select-all:text-is('Select all 700 plants')");
+      await page.waitForSelector("#more-note:has-text('Couldn’t load more plants.')");
+      expect(await page.textContent("#selection-note")).toBe("0 selected");
+      await page.click("#select-done");
+      await page.unroute("**/plants?*after=*");
+      await page.click("#load-more:text-is('Try again')");
+      await page.waitForSelector("#table[aria-rowcount='701']");
+      expect(await page.isVisible("#more-note")).toBe(false);
+    },
+  );
+
+  testGarden(
     "is searched by the service, once per pause, and the last search wins",
     { plants: makeMany(1_700) },
     async ({ page }) => {

@@ -55,6 +55,11 @@ for (const width of [390, 320]) {
       await page.click("#select");
       await page.click(".row:has-text('Ficus')");
       await check("selecting");
+      await page.click("#select-all");
+      await page.click("#delete-selected");
+      await page.waitForSelector("#confirm[open]");
+      await check("delete-garden");
+      await page.keyboard.press("Escape");
       await page.click("#select-done");
 
       const rows = Array.from({ length: 60 }, (_, index) => `x${index},${"Fig ".repeat(20)},`);

@@ -67,10 +67,12 @@ testGarden(
     await waitForTitle(page, "650 plants");
     await page.keyboard.press("x");
     await page.click("#select-all:text-is('Select all 650 with this tag')");
+    await page.waitForSelector("#select-all:text-is('Select none')");
     await page.click(".row:has-text('Plant 4')");
     await inspect(page, "selecting-all");
     requests.length = 0;
     await page.click("#delete-selected:text-is('Delete 649 plants')");
+    await page.click("#confirm-yes:text-is('Delete 649 plants')");
     await page.waitForSelector("#undo:has-text('649 plants were deleted.')");
     expect(requests.slice(0, 2)).toEqual(["GET /plants", "POST /plants/bulk-delete"]);
     expect(await stored()).toHaveLength(651);
@@ -85,6 +87,7 @@ testGarden(
     await page.click("#select");
     await page.click("#select-all:text-is('Select all 132 that match')");
     await page.click("#delete-selected");
+    await page.click("#confirm-yes");
     await page.waitForSelector("#undo:has-text('132 plants were deleted.')");
     expect(await stored()).toHaveLength(1_168);
   },
@@ -113,5 +116,65 @@ testGarden(
       "Ficus elastica",
       "Rosmarinus officinalis",
     ]);
+  },
+);
+
+const hundredAndTwo = Array.from({ length: 102 }, (_, index) => ({ name: `Plant ${index + 1}` }));
+
+testGarden(
+  "more than 100 plants, or a whole garden, are deleted only after a confirmation",
+  { plants: hundredAndTwo },
+  async ({ page, stored }) => {
+    const ask = async (title: string) => {
+      await page.click("#delete-selected");
+      await page.waitForSelector(`#confirm[open] #confirm-title:text-is('${title}')`);
+    };
+    await page.click("#select");
+    await page.click("#select-all:text-is('Select all 102 plants')");
+    await ask("Delete the whole garden?");
+    await inspect(page, "delete-garden");
+    // The focused button and Escape mean no, and the selection stays.
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#confirm", { state: "hidden" });
+    await ask("Delete the whole garden?");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#confirm", { state: "hidden" });
+    expect(await page.textContent("#selection-note")).toBe("102 selected");
+    await page.click(".row:has-text('Plant 1')");
+    await ask("Delete 101 plants?");
+    await page.keyboard.press("Escape");
+    expect(await stored()).toHaveLength(102);
+    await page.click(".row:has-text('Plant 2')");
+    await page.click("#delete-selected:text-is('Delete 100 plants')");
+    await page.waitForSelector("#undo:has-text('100 plants were deleted.')");
+    expect(await stored()).toEqual(["Plant 1", "Plant 2"]);
+
+    // Two plants, but all of them.
+    await page.keyboard.press("x");
+    await page.click("#select-all");
+    await ask("Delete the whole garden?");
+    await page.click("#confirm-yes:text-is('Delete 2 plants')");
+    await page.waitForSelector("#empty:visible");
+    expect(await stored()).toEqual([]);
+    await page.click("#undo-button");
+    await waitForTitle(page, "2 plants");
+  },
+);
+
+testGarden(
+  "selecting all takes the plants that the page has shown, not the ones that come later",
+  { plants: hundredAndTwo },
+  async ({ page, call, stored }) => {
+    await page.click("#select");
+    await page.click(".row:has-text('Plant 3')");
+    await page.click(".row:has-text('Plant 1')", { modifiers: ["Shift"] });
+    expect(await checkedNames(page)).toEqual(["Plant 1", "Plant 2", "Plant 3"]);
+    await page.click("#select-all");
+    await call("POST /plants", '{"name":"Ivy"}');
+    await page.waitForSelector("#news:text-is('1 new plant')");
+    await page.click("#delete-selected:text-is('Delete 102 plants')");
+    await page.click("#confirm-yes");
+    await page.waitForSelector("#undo:has-text('102 plants were deleted.')");
+    expect(await stored()).toEqual(["Ivy"]);
   },
 );

@@ -112,6 +112,14 @@ export function useConsole(args: readonly string[] = []) {
     });
 }
 
+/** A hidden page hears nothing of what others do. */
+export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+}
+
 /** The names that the page shows now, in its order. */
 export function shownNames(page: Page): Promise<string[]> {
   return page.locator("#rows .name").allTextContents();
