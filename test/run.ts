@@ -78,8 +78,10 @@ const waiting = files.filter((file) => !isLast(file));
 const results: FileResult[] = [];
 print(`${files.length} test files, ${workersCount} at a time, the slowest first`);
 await Promise.all(Array.from({ length: Math.min(workersCount, waiting.length) }, work));
-waiting.push(...files.filter(isLast));
-await Promise.all(waiting.map(work));
+if (!isStopped) {
+  waiting.push(...files.filter(isLast));
+  await Promise.all(waiting.map(work));
+}
 if (typeof chromium === "object") await chromium.stop();
 rmSync(folder, { recursive: true, force: true });
 
