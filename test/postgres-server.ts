@@ -94,7 +94,7 @@ export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "u
   const port = Number(process.env.PLANTSTORE_TEST_POSTGRES ?? 0);
   if (port) return { port, url: (database) => urlOf(port, database) };
   // Nothing here outlives the tests, so nothing waits for the disk.
-  ownServer ??= startPostgres(["-c", "fsync=off"]);
+  ownServer ??= startPostgres(["-c", "fsync=off", "-c", "full_page_writes=off"]);
   return ownServer;
 }
 

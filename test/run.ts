@@ -18,8 +18,12 @@ const outputFolder = join(import.meta.dir, ".output");
 const timingsFile = Bun.file(join(outputFolder, "timings.json"));
 /** Tests wait for processes and timers as much as they compute. */
 const workersCount = 2 * availableParallelism();
-/** These look at response times, so they run alone, after the others. */
+/** These look at response times, so they run after the others, beside those that mostly wait. */
 const measuring = new Set(["test/reliability/hostile/hostile.test.ts"]);
+const mostlyWaiting = new Set([
+  "test/end-to-end/hanging-storage.test.ts",
+  "src/storage/postgres/transaction.test.ts",
+]);
 /** Far beyond what any file takes: something hangs. */
 const fileMs = 15 * 60_000;
 const startedAtMs = performance.now();
@@ -69,12 +73,15 @@ const timings: Record<string, number> = {
   ...(await timingsFile.json().catch(() => ({}))),
 };
 const files = findFiles();
-const waiting = files.filter((file) => !measuring.has(file));
+const isLast = (file: string) => measuring.has(file) || mostlyWaiting.has(file);
+const waiting = files.filter((file) => !isLast(file));
 const results: FileResult[] = [];
 print(`${files.length} test files, ${workersCount} at a time, the slowest first`);
 await Promise.all(Array.from({ length: Math.min(workersCount, waiting.length) }, work));
-waiting.push(...files.filter((file) => measuring.has(file)));
-if (waiting.length > 0) await work();
+if (!isStopped) {
+  waiting.push(...files.filter(isLast));
+  await Promise.all(waiting.map(work));
+}
 if (typeof chromium === "object") await chromium.stop();
 rmSync(folder, { recursive: true, force: true });
 
@@ -105,7 +112,7 @@ function findFiles(): string[] {
 /** Runs one file after the other, with a PostgreSQL that no other file uses at the same time. */
 async function work(): Promise<void> {
   // Nothing here outlives the tests, so nothing waits for the disk.
-  const server = await startPostgres(["-c", "fsync=off"]);
+  const server = await startPostgres(["-c", "fsync=off", "-c", "full_page_writes=off"]);
   for (let file = waiting.shift(); file !== undefined && !isStopped; file = waiting.shift()) {
     const result = await runFile(file, server.port);
     if (isStopped && result.failed > 0) break;

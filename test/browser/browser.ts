@@ -67,7 +67,8 @@ export async function openPage(
         sessionStorage.clear();
         localStorage.clear();
       });
-      await page.goto("about:blank");
+      // Of the same site, which keeps the renderer's process and what it has compiled.
+      await page.goto(new URL("healthz", url).href).catch(() => page.goto("about:blank"));
       idlePages.set(kind, page);
     },
   };
@@ -107,18 +108,21 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
 }
 
 /**
- * Expects no barriers to access, in light and dark colors, or none that break `onlyRule`. Takes
- * pictures if they are wanted.
+ * Expects no barriers to access, in light and dark colors, or none that break `onlyRule`, on the
+ * page or in the part of it that the selector finds. Takes pictures if they are wanted.
  */
-export async function inspect(page: Page, name: string, onlyRule?: string): Promise<void> {
+export async function inspect(
+  page: Page,
+  name: string,
+  onlyRule?: string,
+  selector = "html",
+): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
-    const barriers = await findBarriers(
-      page,
-      colorScheme === "light" ? onlyRule : "color-contrast",
-    );
+    const rule = colorScheme === "light" ? onlyRule : "color-contrast";
+    const barriers = await findBarriers(page, selector, rule);
     expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
   await page.emulateMedia({ colorScheme: null });
@@ -131,10 +135,11 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
-  return page.evaluate(async (rule) => {
+async function findBarriers(page: Page, selector: string, onlyRule?: string): Promise<string[]> {
+  const order = { selector, rule: onlyRule };
+  return page.evaluate(async ({ selector, rule }) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run(document, {
+    const { violations } = await axe.run(selector, {
       resultTypes: ["violations"],
       preload: false,
       ...(rule && { runOnly: [rule] }),
@@ -142,5 +147,5 @@ async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );
-  }, onlyRule);
+  }, order);
 }

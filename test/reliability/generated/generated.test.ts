@@ -7,7 +7,7 @@ import { GeneratedTrial } from "./generated-trial.ts";
 setDefaultTimeout(180_000);
 
 test.each([
-  ["sqlite", 50],
+  ["sqlite", 30],
   ["postgres", 10],
 ] as const)("rows with changes get documented responses, on %s", async (engine, count) => {
   await using place = await makePlace(engine);

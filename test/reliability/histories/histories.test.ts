@@ -5,8 +5,8 @@ import { runHistory, startDeployments, stopAll } from "./trial.ts";
 
 setDefaultTimeout(240_000);
 
-/** Kills come with 7 and 14, and a loss of the connections with 3. */
-const seeds = Array.from({ length: 16 }, (_, index) => index + 1);
+/** Both engines with a kill, with 7 and 14, and a loss of the connections, with 3. */
+const seeds = [1, 2, 3, 4, 5, 6, 7, 8, 14];
 
 test("histories are linearizable on both engines, even if instances are killed or cut off", async () => {
   const deployments = await startDeployments();
