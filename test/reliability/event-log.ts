@@ -3,6 +3,7 @@
  * has one event, every event its write, and their order is one that the responses allow. That they
  * fit the plants is checked by `auditStore`.
  */
+import { insist } from "../end-to-end/running-service.ts";
 import { isSettled, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
 import type { Caller } from "./plant-client.ts";
 
@@ -24,7 +25,7 @@ export async function readLog(service: Caller, token: string): Promise<LoggedEve
   const events: LoggedEvent[] = [];
   for (;;) {
     const line = `GET /events?limit=1000&after=${events.at(-1)?.seq ?? 0}`;
-    const response = await service.call(line, { token });
+    const response = await insist(() => service.call(line, { token }));
     const text = await response.text();
     if (response.status === 410) return events;
     if (response.status !== 200) throw new Error(`${line}: ${response.status} ${text}`);
@@ -43,7 +44,9 @@ export async function auditLog(
   ledger: Ledger,
   { from = ledger.moment, to = ledger.moment } = {},
 ): Promise<string[]> {
-  const { user, lastEvent } = await (await service.call("GET /me", { token })).json();
+  const me = await insist(() => service.call("GET /me", { token }));
+  if (me.status !== 200) throw new Error(`GET /me: ${me.status} ${await me.text()}`);
+  const { user, lastEvent } = await me.json();
   const events = await readLog(service, token);
   const faults: string[] = [];
   const isWhole = events.every(({ seq }, index) => seq === index + 1);
