@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 export interface CreateOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new UUID. */
+  /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new random key. */
   readonly idempotencyKey?: string | undefined;
 }
 
