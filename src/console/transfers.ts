@@ -1,9 +1,8 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
 import { Importer, StorageFullError } from "../plant-file/importer.ts";
-import { PlantFileError } from "../plant-file/records.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
-import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
+import { formatOf, PlantFileError, type Row, readPlants } from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
 import { describeError, type Host, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
