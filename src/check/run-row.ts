@@ -8,19 +8,12 @@ import { NoResponse } from "./wire.ts";
 /** The row can't be checked here; the message says why, or what it needs. */
 export class Skipped extends Error {}
 
-/** The service has no room for a plant that a row needs. */
-export class StorageFull extends Violation {
-  constructor(response: ServiceResponse) {
-    super("the check needs room for ten plants in the garden, and there is none", response);
-  }
-}
-
 const needs = {
   second: "needs PLANTSTORE_TOKEN_2, a token to another garden",
   read: "needs PLANTSTORE_TOKEN_READ, a token that may only read",
 };
 
-export interface RowContext {
+interface RowContext {
   readonly service: Service;
   readonly gardens: TestGardens;
   readonly isSlow: boolean;
@@ -78,8 +71,6 @@ class RowRun {
         findMismatches(response, expected, atOnce === 1 ? before : responses[0]).next().value ??
         expected.check?.(response, this.#responses);
       if (mismatch === undefined) continue;
-      const isFull = [response, ...response.results].some(({ status }) => status === 507);
-      if (isFull) throw new StorageFull(response);
       const hint = response.isFromProxy ? " (without X-Request-Id: perhaps from a proxy)" : "";
       throw new Violation(mismatch + hint, response);
     }

@@ -5,6 +5,7 @@ import {
   type CheckOptions,
   type CheckResult,
   contract,
+  NoResponse,
   type RowResult,
   runCheck,
   type Tokens,
@@ -71,7 +72,7 @@ export const checkCommand: Command = {
       }
       return chooseExitCode(result);
     } catch (error) {
-      throw error instanceof CannotCheck ? toCliError(error, url) : error;
+      throw toCliError(error, url);
     } finally {
       stopListening();
     }
@@ -111,20 +112,18 @@ function readTokens(): Tokens {
   return { write, second: read("second"), read: read("read") };
 }
 
-function toCliError(error: CannotCheck, url: string): CliError {
-  const message = showSafely(error.message);
-  switch (error.reason) {
-    case "unreachable":
-      return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
-    case "not-empty":
-      return usageError(message);
-    case "token-refused": {
-      const advice = "plantstore token create USER makes one.";
-      return new CliError(`${message} ${advice}`, exitCodes.tokenRefused);
-    }
-    case "unusable":
-      return new CliError(`${message} Is ${url} a Plant Store?`);
+const cannotCheckCodes = {
+  "token-refused": exitCodes.tokenRefused,
+  "not-empty": exitCodes.usage,
+  unusable: exitCodes.failed,
+} as const;
+
+function toCliError(error: unknown, url: string): unknown {
+  if (error instanceof NoResponse) {
+    return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
   }
+  if (!(error instanceof CannotCheck)) return error;
+  return new CliError(error.message, cannotCheckCodes[error.reason]);
 }
 
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
