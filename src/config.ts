@@ -304,14 +304,6 @@ export function readLimits(flags: Flags, environment: Environment = process.env)
   };
 }
 
-/** From the environment: other users of the machine can see the flags of a process. */
-export function readToken(
-  variable = "PLANTSTORE_TOKEN",
-  environment: Environment = process.env,
-): string {
-  return environment[variable] ?? "";
-}
-
 /** A dumb terminal would show the escape codes themselves. */
 export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 

@@ -153,7 +153,7 @@ test.each<[line: string, exitCode: number, named: string]>([
 test.each([
   ["PLANTSTORE_TOKEN", "plant_unknown", 4],
   ["PLANTSTORE_TOKEN_2", "plant_unknown", 4],
-  ["PLANTSTORE_TOKEN_READ", "half\u00e9", 2],
+  ["PLANTSTORE_TOKEN_READ", "half\u00e9", 4],
 ])("it names %s where that is the bad token (%s)", async (variable, token, exitCode) => {
   const finished = await run("check URL", { [variable]: token });
   expect(finished.exitCode).toBe(exitCode);
