@@ -22,7 +22,7 @@ export function* findMismatches(
   expected: Expected,
   before: ServiceResponse | undefined,
 ): Generator<string, undefined> {
-  const { status = expected.errors ? 400 : 200, errors, headers = {}, same = [] } = expected;
+  const { errors, status = errors ? 400 : 200, detail, headers = {}, same = [] } = expected;
   if (![status].flat().includes(response.status)) {
     yield `the status must be ${[status].flat().join(" or ")}, and is ${response.status}`;
   }
@@ -32,6 +32,9 @@ export function* findMismatches(
   if (code && !mayBeBare && !response.request.startsWith("HEAD ")) {
     const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
     if (found !== type) yield `the type of the problem must be ${type}, and is ${found}`;
+  }
+  if (detail && !response.json?.detail?.includes(detail)) {
+    yield `the detail must include ${detail}, and is ${response.json?.detail}`;
   }
   if (errors) yield* errorMismatches(response.errors, errors);
   for (const [name, value] of Object.entries(headers)) {
