@@ -1,5 +1,5 @@
 /** Runs one row of the table: fills in its placeholders, sends its requests, compares responses. */
-import { findMismatches } from "./expectation.ts";
+import { findMismatch } from "./expectation.ts";
 import { closed, type Expected, type Row, type Sent, type Step } from "./row.ts";
 import { rawNumber, type Service, type ServiceResponse, Violation } from "./service.ts";
 import { idsOfRow, type TestGardens } from "./test-gardens.ts";
@@ -68,7 +68,7 @@ class RowRun {
       const reason = expected.skip?.(response, this.#responses);
       if (reason !== undefined) throw new Skipped(reason);
       const mismatch =
-        findMismatches(response, expected, atOnce === 1 ? before : responses[0]).next().value ??
+        findMismatch(response, expected, atOnce === 1 ? before : responses[0]) ??
         expected.check?.(response, this.#responses);
       if (mismatch === undefined) continue;
       const hint = response.isFromProxy ? " (without X-Request-Id: perhaps from a proxy)" : "";
