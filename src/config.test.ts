@@ -1,6 +1,6 @@
 /** Settings: flag, then environment, then default; an invalid one is refused in one line. */
 import { describe, expect, test } from "bun:test";
-import { readConfig, readSetting, readToken, type SettingName, settings } from "./config.ts";
+import { readConfig, readSetting, type SettingName, settings } from "./config.ts";
 
 test("has a default for every setting", () => {
   expect(readConfig({}, {})).toEqual({
@@ -179,9 +179,7 @@ describe("an invalid value", () => {
   });
 });
 
-test("takes the token from the environment, and from nowhere else", () => {
-  expect(readToken(undefined, { PLANTSTORE_TOKEN: "plant_x" })).toBe("plant_x");
-  expect(readToken(undefined, {})).toBe("");
+test("has no flag for a token, which other users of the machine could see", () => {
   expect(Object.values(settings).map(({ flag }) => flag)).not.toContain("token");
 });
 

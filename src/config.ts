@@ -56,14 +56,12 @@ const collectorUrl = text(
   "an address such as http://127.0.0.1:4318",
   (value) => value === "" || (/^https?:\/\/[^?#\s]+$/.test(value) && URL.canParse(value)),
 );
-/** A URL after a quote or a space, or without its colon, is not a path, and holds a password. */
-const misplacedUrl = /^(?![a-z][a-z\d+.-]*:).*(?::\/\/|\/\/[^/]*:[^/]*@)/is;
-/** Nothing, quotes, `:memory:`, or the URL of another database. */
-const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)/i;
+/** Nothing, quotes, `:memory:`, or a URL, even a misspelled one, which may hold a password. */
+const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)|:\/\/|\/\/[^/]*:[^/]*@/is;
 const databaseAddress: Check<string> = {
   ...text(
     "the path of a file or the URL of a PostgreSQL database, without quotes",
-    (value) => isPostgres(value) || !(notPath.test(value) || misplacedUrl.test(value)),
+    (value) => isPostgres(value) || !notPath.test(value),
   ),
   isSecret: true,
 };
@@ -107,8 +105,8 @@ const ratio: Check<number> = {
 };
 const duration: Check<number> = {
   parse(value) {
-    const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(value) ?? [];
-    return Number(count) >= 1 ? Number(count) * (unitSeconds[unit] ?? 0) * 1_000 : undefined;
+    const durationMs = parseDuration(value);
+    return durationMs >= 60_000 ? durationMs : undefined;
   },
   expected: "a time such as 7d, 12h or 90m",
 };
@@ -306,14 +304,6 @@ export function readLimits(flags: Flags, environment: Environment = process.env)
   };
 }
 
-/** From the environment: other users of the machine can see the flags of a process. */
-export function readToken(
-  variable = "PLANTSTORE_TOKEN",
-  environment: Environment = process.env,
-): string {
-  return environment[variable] ?? "";
-}
-
 /** A dumb terminal would show the escape codes themselves. */
 export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 
@@ -392,12 +382,24 @@ function parseHeaders(text: string): Readonly<Record<string, string>> | undefine
   return Object.fromEntries(pairs.map((pair) => pair.slice(1)));
 }
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const unitsMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/** In milliseconds; not a number if the text isn't a time such as `30d`. */
+export function parseDuration(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  return Number(count) * (unitsMs[unit] ?? 0);
+}
 
 function parseRate(text: string) {
-  const [, count, span, unit = ""] = /^(\d{1,7})\/(\d{0,5})([smhd])$/.exec(text) ?? [];
+  const [, count, span = ""] = /^(\d{1,7})\/(.+)$/.exec(text) ?? [];
   const requests = Number(count);
-  const windowSeconds = Number(span || "1") * (unitSeconds[unit] ?? 0);
+  const windowSeconds = parseDuration(span.replace(/^(?=\D)/, "1")) / 1_000;
   const isValid =
     requests >= 1 && requests <= 1_000_000 && windowSeconds >= 1 && windowSeconds <= 86_400;
   return isValid ? { requests, windowSeconds } : undefined;

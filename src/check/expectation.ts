@@ -16,77 +16,77 @@ const codes: Readonly<Record<number, string>> = {
   422: "idempotency-mismatch",
 };
 
-/** What is wrong with a response. `before` is the response to compare with. */
-export function* findMismatches(
+/** The first thing that is wrong with a response. `before` is the response to compare with. */
+export function findMismatch(
   response: ServiceResponse,
   expected: Expected,
   before: ServiceResponse | undefined,
-): Generator<string, undefined> {
-  const { status = expected.errors ? 400 : 200, errors, headers = {}, same = [] } = expected;
+): string | undefined {
+  const { errors, status = errors ? 400 : 200, detail, headers = {}, same = [] } = expected;
   if (![status].flat().includes(response.status)) {
-    yield `the status must be ${[status].flat().join(" or ")}, and is ${response.status}`;
+    return `the status must be ${[status].flat().join(" or ")}, and is ${response.status}`;
   }
-  if (response.surplus !== "") yield "a body came where there must be none";
+  if (response.surplus !== "") return "a body came where there must be none";
   const code = codes[response.status];
   const mayBeBare = Array.isArray(status) && response.isFromProxy;
   if (code && !mayBeBare && !response.request.startsWith("HEAD ")) {
     const [type, found] = [`urn:plantstore:problem:${code}`, response.json?.type];
-    if (found !== type) yield `the type of the problem must be ${type}, and is ${found}`;
+    if (found !== type) return `the type of the problem must be ${type}, and is ${found}`;
   }
-  if (errors) yield* errorMismatches(response.errors, errors);
+  if (detail && !response.json?.detail?.includes(detail)) {
+    return `the detail must include ${detail}, and is ${response.json?.detail}`;
+  }
+  if (errors) {
+    const [wanted, found] = [errors, response.errors.map(placeOf)].map(showPlaces);
+    if (found !== wanted) return `errors must name ${wanted}, and names ${found}`;
+  }
   for (const [name, value] of Object.entries(headers)) {
     const must = findHeaderMismatch(response, name, value);
-    if (must) yield `the header ${name} must ${must}, and is ${response.header(name) ?? "absent"}`;
+    if (must) return `the header ${name} must ${must}, and is ${response.header(name) ?? "absent"}`;
   }
   if (expected.json !== undefined) {
     const [wanted, found] = [expected.json, response.json].map((json) => JSON.stringify(json));
-    if (found !== wanted) yield `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
+    if (found !== wanted) return `the body must be ${wanted}, and is ${found ?? "no JSON"}`;
   }
-  if (expected.results) yield* resultMismatches(response.results, expected.results);
   for (const part of before ? same : []) {
     const [wanted, found] = [before, response].map((each) => partOf(each, part));
-    if (found !== wanted) yield `${part} must be ${wanted} as before, and is ${found}`;
+    if (found !== wanted) return `${part} must be ${wanted} as before, and is ${found}`;
   }
+  return expected.results && findResultMismatch(response.results, expected.results);
 }
 
-function* errorMismatches(
-  found: ServiceResponse["errors"],
-  expected: readonly string[],
-): Generator<string> {
-  const show = (places: readonly string[]) => JSON.stringify([...new Set(places)].sort());
-  const named = show(
-    found.map(({ pointer, parameter, header }) => String(pointer ?? parameter ?? header)),
-  );
-  if (named.toLowerCase() !== show(expected).toLowerCase()) {
-    yield `errors must name ${show(expected)}, and names ${named}`;
-  }
+function placeOf({ pointer, parameter, header }: ServiceResponse["errors"][number]): string {
+  return String(pointer ?? parameter ?? header);
 }
 
-function* resultMismatches(
+/** In any order, and each once. The case of a header doesn't matter. */
+function showPlaces(places: readonly string[]): string {
+  return JSON.stringify([...new Set(places.map((place) => place.toLowerCase()))].sort());
+}
+
+function findResultMismatch(
   found: ServiceResponse["results"],
   expected: NonNullable<Expected["results"]>,
-): Generator<string> {
+): string | undefined {
   if (found.length !== expected.length) {
-    yield `there must be ${expected.length} results, and there are ${found.length}`;
+    return `there must be ${expected.length} results, and there are ${found.length}`;
   }
   for (const [index, wanted] of expected.entries()) {
     const result = found[index];
     const name = `result ${index + 1}`;
     if (typeof wanted === "object") {
       const [text, must] = [result, wanted].map((each) => JSON.stringify(each));
-      if (text !== must) yield `${name} must be ${must}, and is ${text}`;
-      continue;
-    }
-    if (result?.status !== wanted) {
-      yield `the status of ${name} must be ${wanted}, and is ${result?.status}`;
-    }
-    if (wanted === 201) {
+      if (text !== must) return `${name} must be ${must}, and is ${text}`;
+    } else if (result.status !== wanted) {
+      return `the status of ${name} must be ${wanted}, and is ${result.status}`;
+    } else if (wanted === 201) {
       const id = JSON.stringify(result.id);
-      if (!/^-?\d+$/.test(id)) yield `the id of ${name} must be an integer, and is ${id}`;
+      if (!/^-?\d+$/.test(id)) return `the id of ${name} must be an integer, and is ${id}`;
     } else if (result.code !== codes[wanted] || !result.detail) {
-      yield `${name} must have the code ${codes[wanted]} and a detail`;
+      return `${name} must have the code ${codes[wanted]} and a detail`;
     }
   }
+  return undefined;
 }
 
 function partOf(response: ServiceResponse | undefined, part: string): unknown {

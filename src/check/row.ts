@@ -61,6 +61,8 @@ export interface Expected {
   >;
   /** The body as JSON; the order of members counts, and ids have all their digits. */
   readonly json?: unknown;
+  /** A part of the problem's detail. */
+  readonly detail?: string;
   /** Where the validation errors are: a pointer into the body, a parameter or a header. */
   readonly errors?: readonly string[];
   /** What became of each plant of a bulk: a status, or the result as JSON. */

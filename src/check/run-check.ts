@@ -10,12 +10,12 @@ import { rows as requestRows } from "./rows/requests.ts";
 import { rows as responseRows } from "./rows/responses.ts";
 import { rows as searchRows } from "./rows/search.ts";
 import { rows as tokenRows } from "./rows/tokens.ts";
-import { type RowContext, runRow, Skipped, StorageFull } from "./run-row.ts";
+import { runRow, Skipped } from "./run-row.ts";
 import { CannotCheck, Service, Violation } from "./service.ts";
 import { TestGardens, type Tokens, tokenVariables } from "./test-gardens.ts";
 import { NoResponse } from "./wire.ts";
 
-export { CannotCheck, type Tokens, tokenVariables };
+export { CannotCheck, NoResponse, type Tokens, tokenVariables };
 
 /** Every promise of the interface that a client can see, by topic. */
 export const contract: readonly Row[] = [
@@ -68,7 +68,10 @@ const cleanUpMs = 30_000;
 /** After this many rows in succession without a response, the others are skipped. */
 const silentRowsMax = 5;
 
-/** `report` gets each result as soon as it is known. Fails with `CannotCheck`. */
+/**
+ * `report` gets each result as soon as it is known. Fails with `CannotCheck`, or with `NoResponse`
+ * if the service can't be reached.
+ */
 export async function runCheck(
   options: CheckOptions,
   report: (result: RowResult) => void = () => {},
@@ -76,58 +79,36 @@ export async function runCheck(
   const { url, tokens, signal, isSlow } = options;
   const service = new Service(url, signal);
   const gardens = new TestGardens(service, tokens);
-  const run = createRowRunner({ service, gardens, isSlow });
   const results: RowResult[] = [];
-  const leftBehind: string[] = [];
-  if (await isOpened(gardens, signal)) {
-    for (const row of options.rows) {
-      const finding = await run(row);
-      if (signal.aborted) break;
-      const result = { topic: row.topic, rule: row.rule, ...present(finding, tokens) };
-      results.push(result);
-      await gardens.empty().catch(() => {});
-      // Last, because the caller may stop the check here.
-      report(result);
-    }
-    service.signal = AbortSignal.timeout(cleanUpMs);
-    leftBehind.push(...(await gardens.finish()));
+  let silentRows = 0;
+  try {
+    await gardens.open();
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return { results, leftBehind: [], isInterrupted: true, waitedSeconds: service.waitedSeconds };
   }
+  for (const row of options.rows) {
+    const error =
+      silentRows < silentRowsMax
+        ? await runRow(row, { service, gardens, isSlow }).catch((error: Error) => error)
+        : new Skipped("the service no longer responds");
+    if (signal.aborted) break;
+    if (error instanceof NoResponse) silentRows++;
+    else if (!(error instanceof Skipped)) silentRows = 0;
+    const finding = error ? toFinding(error, row) : { outcome: "passed" as const };
+    const result = { topic: row.topic, rule: row.rule, ...present(finding, tokens) };
+    results.push(result);
+    await gardens.empty().catch(() => {});
+    // Last, because the caller may stop the check here.
+    report(result);
+  }
+  service.signal = AbortSignal.timeout(cleanUpMs);
+  const leftBehind = await gardens.finish();
   const { waitedSeconds } = service;
   return { results, leftBehind, isInterrupted: signal.aborted, waitedSeconds };
 }
 
-/** False after an interruption. Fails with `CannotCheck`. */
-async function isOpened(gardens: TestGardens, signal: AbortSignal): Promise<boolean> {
-  try {
-    await gardens.open();
-    return true;
-  } catch (error) {
-    if (signal.aborted) return false;
-    if (!(error instanceof NoResponse)) throw error;
-    const reason = abbreviate(maskTokens(error.message, gardens.tokens));
-    throw new CannotCheck("unreachable", reason, error.code);
-  }
-}
-
 type Finding = Omit<RowResult, "topic" | "rule">;
-
-/** Reports a full garden or a dead service once, and skips later rows. */
-function createRowRunner(context: RowContext): (row: Row) => Promise<Finding> {
-  let silentRows = 0;
-  let isFull = false;
-  return async (row) => {
-    if (silentRows >= silentRowsMax) {
-      return { outcome: "skipped", reason: "the service no longer responds" };
-    }
-    const error = await runRow(row, context).catch((error: Error) => error);
-    silentRows = error instanceof NoResponse ? silentRows + 1 : 0;
-    if (error instanceof StorageFull && isFull) {
-      return { outcome: "skipped", reason: "the garden is full" };
-    }
-    isFull ||= error instanceof StorageFull;
-    return error ? toFinding(error, row) : { outcome: "passed" };
-  };
-}
 
 function toFinding(error: Error, { hint }: Row): Finding {
   const { message: reason } = error;
@@ -158,13 +139,13 @@ function abbreviate(text: string): string {
 }
 
 /** Even with one character changed, as a row sends it: the rest gives the token away. */
-function maskTokens(text: string, { write, second, read }: Tokens): string {
+function maskTokens(text: string, tokens: Tokens): string {
   let masked = text.replace(/^(Authorization: (?:\w+ )?).*$/gim, "$1…");
-  for (const token of [write, second, read]) {
+  for (const token of [tokens.write, tokens.second, tokens.read]) {
     if (token === undefined) continue;
     // The first 12 characters tell a token apart from everything else.
-    const [first = "", ...others] = masked.replaceAll(token, "…").split(token.slice(0, 12));
-    masked = first + others.map((part) => `…${part.replace(/^[\w.~+/=-]+/, "")}`).join("");
+    const start = RegExp.escape(token.slice(0, 12));
+    masked = masked.replace(new RegExp(`${start}[\\w.~+/=-]*`, "g"), "…");
   }
   return masked;
 }

@@ -1,5 +1,5 @@
 /** Runs one row of the table: fills in its placeholders, sends its requests, compares responses. */
-import { findMismatches } from "./expectation.ts";
+import { findMismatch } from "./expectation.ts";
 import { closed, type Expected, type Row, type Sent, type Step } from "./row.ts";
 import { rawNumber, type Service, type ServiceResponse, Violation } from "./service.ts";
 import { idsOfRow, type TestGardens } from "./test-gardens.ts";
@@ -8,19 +8,12 @@ import { NoResponse } from "./wire.ts";
 /** The row can't be checked here; the message says why, or what it needs. */
 export class Skipped extends Error {}
 
-/** The service has no room for a plant that a row needs. */
-export class StorageFull extends Violation {
-  constructor(response: ServiceResponse) {
-    super("the check needs room for ten plants in the garden, and there is none", response);
-  }
-}
-
 const needs = {
   second: "needs PLANTSTORE_TOKEN_2, a token to another garden",
   read: "needs PLANTSTORE_TOKEN_READ, a token that may only read",
 };
 
-export interface RowContext {
+interface RowContext {
   readonly service: Service;
   readonly gardens: TestGardens;
   readonly isSlow: boolean;
@@ -75,11 +68,9 @@ class RowRun {
       const reason = expected.skip?.(response, this.#responses);
       if (reason !== undefined) throw new Skipped(reason);
       const mismatch =
-        findMismatches(response, expected, atOnce === 1 ? before : responses[0]).next().value ??
+        findMismatch(response, expected, atOnce === 1 ? before : responses[0]) ??
         expected.check?.(response, this.#responses);
       if (mismatch === undefined) continue;
-      const isFull = [response, ...response.results].some(({ status }) => status === 507);
-      if (isFull) throw new StorageFull(response);
       const hint = response.isFromProxy ? " (without X-Request-Id: perhaps from a proxy)" : "";
       throw new Violation(mismatch + hint, response);
     }

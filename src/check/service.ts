@@ -13,11 +13,9 @@ interface RequestParts {
 
 /** The check can't begin. */
 export class CannotCheck extends Error {
-  /** `code` is the system's, such as `ECONNREFUSED`. */
   constructor(
-    readonly reason: "unreachable" | "token-refused" | "not-empty" | "unusable",
+    readonly reason: "token-refused" | "not-empty" | "unusable",
     message: string,
-    readonly code?: string,
   ) {
     super(message);
   }

@@ -95,7 +95,7 @@ export class TestGardens {
     if (status !== 200 || !Array.isArray(json)) {
       const must = "GET /plants with limit and include=id must be 200 with an array";
       const hint = isFromProxy ? ", perhaps from a proxy" : "";
-      throw new CannotCheck("unusable", `${must}, but is ${status}${hint}.`);
+      throw new CannotCheck("unusable", `${must}, but is ${status}${hint}. Is it a Plant Store?`);
     }
     return json.map(({ id }) => BigInt(JSON.stringify(id)));
   }

@@ -1,22 +1,21 @@
 /** `plantstore check`: checks a running service against its contract, from outside. */
-import { cleanToken } from "../auth/opaque-token.ts";
 import {
   CannotCheck,
   type CheckOptions,
   type CheckResult,
   contract,
+  NoResponse,
   type RowResult,
   runCheck,
-  type Tokens,
   tokenVariables,
   topics,
 } from "../check/run-check.ts";
-import { choice, readSetting, readToken, settings } from "../config.ts";
+import { choice, readSetting, settings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { renderDuration } from "../plant-file/words.ts";
-import { CliError, exitCodes, usageError } from "./cli-error.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
-import { describeNoResponse } from "./service-client.ts";
+import { describeNoResponse, findToken, requireToken } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 export const checkCommand: Command = {
@@ -71,7 +70,7 @@ export const checkCommand: Command = {
       }
       return chooseExitCode(result);
     } catch (error) {
-      throw error instanceof CannotCheck ? toCliError(error, url) : error;
+      throw toCliError(error, url);
     } finally {
       stopListening();
     }
@@ -90,41 +89,28 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
     address === undefined
       ? readSetting("url", call.flags)
       : parseText("URL", address, settings.url);
-  const tokens = readTokens();
+  const tokens = {
+    write: requireToken(),
+    second: findToken(tokenVariables.second),
+    read: findToken(tokenVariables.read),
+  };
   const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);
   return { url, tokens, rows, isSlow: call.flags.slow === true };
 }
 
-function readTokens(): Tokens {
-  const read = (name: keyof Tokens) => {
-    const variable = tokenVariables[name];
-    const token = cleanToken(readToken(variable));
-    if (/^[!-~]*$/.test(token)) return token === "" ? undefined : token;
-    throw usageError(`${variable} is not a whole token. Copy all of it again.`);
-  };
-  const write = read("write");
-  if (write === undefined) {
-    const advice = "Set PLANTSTORE_TOKEN; plantstore token create makes one.";
-    throw new CliError(`A token is needed. ${advice}`, exitCodes.tokenRefused);
-  }
-  return { write, second: read("second"), read: read("read") };
-}
+const cannotCheckCodes = {
+  "token-refused": exitCodes.tokenRefused,
+  "not-empty": exitCodes.usage,
+  unusable: exitCodes.failed,
+} as const;
 
-function toCliError(error: CannotCheck, url: string): CliError {
-  const message = showSafely(error.message);
-  switch (error.reason) {
-    case "unreachable":
-      return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
-    case "not-empty":
-      return usageError(message);
-    case "token-refused": {
-      const advice = "plantstore token create USER makes one.";
-      return new CliError(`${message} ${advice}`, exitCodes.tokenRefused);
-    }
-    case "unusable":
-      return new CliError(`${message} Is ${url} a Plant Store?`);
+function toCliError(error: unknown, url: string): unknown {
+  if (error instanceof NoResponse) {
+    return new CliError(describeNoResponse(url, error), exitCodes.unavailable);
   }
+  if (!(error instanceof CannotCheck)) return error;
+  return new CliError(error.message, cannotCheckCodes[error.reason]);
 }
 
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;

@@ -35,7 +35,6 @@ test.each([
   ["a flag without its value", ["fern", "--amount"], "--amount"],
   ["a flag that is followed by another one", ["fern", "--amount", "--gently"], "--amount"],
   ["a value for a flag that has none", ["fern", "--gently=yes"], "--gently"],
-  ["a flag that is given twice", ["fern", "--amount=1", "--amount=2"], "--amount"],
   ["a flag by half its name", ["fern", "--amoun", "1"], "Did you mean --amount?"],
   ["a flag with one dash", ["fern", "-amount", "1"], "Did you mean --amount?"],
   ["a word that looks like a flag", ["-7"], "Put -- before a word"],

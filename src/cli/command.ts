@@ -46,56 +46,22 @@ export interface Call {
 
 /** Throws a `CliError` if the arguments don't fit the command. */
 export function readCall(command: Command, args: readonly string[], terminal: Terminal): Call {
-  const known = new Map(Object.entries(flagsOf(command)));
-  const flags: Record<string, string | boolean> = {};
-  const words: string[] = [];
   const options = Object.fromEntries(
-    Array.from(known, ([name, { placeholder }]) => [
+    Object.entries(flagsOf(command)).map(([name, { placeholder }]) => [
       name,
       { type: placeholder === undefined ? "boolean" : "string" } as const,
     ]),
   );
-  // Not strict: our messages say what to do, and which flag may have been meant.
-  const parsing = { args: [...args], options, strict: false, tokens: true } as const;
-  for (const token of parseArgs(parsing).tokens) {
-    if (token.kind === "positional") words.push(token.value);
-    if (token.kind !== "option") continue;
-    const { name, rawName, index } = token;
-    const flag = rawName.startsWith("--") ? known.get(name) : undefined;
-    // The whole argument: `-tag` would be three flags to the parser.
-    if (flag === undefined) throw refuseFlag(command, args[index] ?? rawName, [...known.keys()]);
-    if (name in flags) throw refuse(command, `${rawName} was given twice.`);
-    flags[name] = readValue(command, flag, token);
+  try {
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: true });
+    checkWords(command, parsed.positionals);
+    return { words: parsed.positionals, flags: parsed.values, terminal };
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") throw refuseFlag(command, args);
+    if (!code?.startsWith("ERR_PARSE_ARGS_")) throw error;
+    throw refuse(command, message.replaceAll("\n", " ").replace(/\.?$/, "."));
   }
-  checkWords(command, words);
-  return { words, flags, terminal };
-}
-
-interface FlagToken {
-  readonly rawName: string;
-  readonly value: string | undefined;
-  /** Whether the value follows an equals sign. */
-  readonly inlineValue: boolean | undefined;
-}
-
-function readValue(
-  command: Command,
-  { placeholder }: FlagDescription,
-  { rawName, value, inlineValue }: FlagToken,
-): string | boolean {
-  if (placeholder === undefined) {
-    if (value === undefined) return true;
-    throw refuse(command, `${rawName} takes no value.`);
-  }
-  if (value === undefined) {
-    throw refuse(command, `${rawName} needs a value: ${rawName} ${placeholder}.`);
-  }
-  if (inlineValue || value === "-" || !value.startsWith("-")) return value;
-  throw refuse(
-    command,
-    `${rawName} needs a value, not ${value}. Write a value that starts with a dash as ` +
-      `${rawName}=-value.`,
-  );
 }
 
 function checkWords(command: Command, words: readonly string[]): void {
@@ -120,9 +86,12 @@ function refuse(command: Command, reason: string): CliError {
   return usageError(`${reason} See plantstore ${command.name} --help.`);
 }
 
-function refuseFlag(command: Command, arg: string, known: readonly string[]): CliError {
-  const [given = ""] = arg.split("=");
-  const near = suggest(given.replace(/^-+/, ""), [...known, ...Object.keys(globalFlags)]);
+/** Says which flag may have been meant. */
+function refuseFlag(command: Command, args: readonly string[]): CliError {
+  const names = Object.keys({ ...flagsOf(command), ...globalFlags });
+  const isUnknown = (arg: string) => /^-./.test(arg) && !names.some((name) => arg === `--${name}`);
+  const given = args.map((arg) => arg.replace(/=.*/s, "")).find(isUnknown) ?? "";
+  const near = suggest(given.replace(/^-+/, ""), names);
   const hint =
     near.length === 0 && command.words.length > 0 && !given.startsWith("--")
       ? "Put -- before a word that starts with a dash. "

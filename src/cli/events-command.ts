@@ -3,14 +3,14 @@ import type { PlantEvent, PlantStore } from "../client/plant-store.ts";
 import { integer } from "../config.ts";
 import { renderJsonPlant } from "../plant-file/renderer.ts";
 import { CliError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
-import { variables, withStore } from "./service-client.ts";
+import { type Call, isForPeople, jsonFlag, readFlag } from "./command.ts";
+import { storeCommand } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { renderTable, renderTime } from "./terminal.ts";
 
 const numberMax = 999_999_999_999_999;
 
-export const eventsCommand: Command = {
+export const eventsCommand = storeCommand({
   name: "events",
   summary: "Show who added, changed and deleted plants: a table at a terminal, JSON elsewhere.",
   words: [],
@@ -23,27 +23,23 @@ export const eventsCommand: Command = {
     },
     json: { ...jsonFlag, help: "print JSON, an event per line" },
   },
-  settings: ["url"],
-  variables,
   examples: [
     "plantstore events",
     "plantstore events --follow --after 9120",
     "plantstore events --json | jq -r 'select(.user == \"alice\").plant.name'",
   ],
-  async run(call) {
+  async run(store, call) {
     const after = readFlag(call, "after", integer(0, numberMax));
-    await withStore(call, async (store) => {
-      const { lastEvent } = await store.me();
-      if (lastEvent === undefined) {
-        throw new CliError("This service keeps no events: its setting --events is off.");
-      }
-      const show = createPrinter(call);
-      const last = await showKept(store, after, show);
-      if (call.flags.follow === true) await follow(store, last ?? lastEvent, show);
-      else if (last === after && isForPeople(call)) call.terminal.say("There are no events.");
-    });
+    const { lastEvent } = await store.me();
+    if (lastEvent === undefined) {
+      throw new CliError("This service keeps no events: its setting --events is off.");
+    }
+    const show = createPrinter(call);
+    const last = await showKept(store, after, show);
+    if (call.flags.follow === true) await follow(store, last ?? lastEvent, show);
+    else if (last === after && isForPeople(call)) call.terminal.say("There are no events.");
   },
-};
+});
 
 type Show = (events: readonly PlantEvent[]) => void;
 

@@ -1,5 +1,5 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
-import { accessSync, constants, existsSync, writeFileSync } from "node:fs";
+import { accessSync, constants, createReadStream, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
 import { type Check, choice, integer } from "../config.ts";
@@ -7,13 +7,17 @@ import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../domain/file-failure.ts";
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
 import { Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
-import { PlantFileError } from "../plant-file/records.ts";
 import { renderSources } from "../plant-file/renderer.ts";
-import { type Format, type RefusedRow, type Row, readPlants } from "../plant-file/rows.ts";
+import {
+  type Format,
+  PlantFileError,
+  type RefusedRow,
+  type Row,
+  readPlants,
+} from "../plant-file/rows.ts";
 import { describeImport, describeInvalid, renderCount, renderLine } from "../plant-file/words.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
-import { openSource, readChunks } from "./import-source.ts";
 import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
@@ -77,8 +81,8 @@ export const importCommand: Command = {
     const format = chooseFormat(call, path);
     const checkFile = (listedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
-        const descriptor = await openSource(call, path, signal);
-        const read = () => readRows(readChunks(descriptor), format);
+        const chunks = await readSource(call, path, signal);
+        const read = () => readRows(chunks, format);
         return { read, check: await checkRows(read(), { listedMax, signal }) };
       });
     if (call.flags["dry-run"] === true) {
@@ -120,6 +124,27 @@ function readRejectsPath(call: Call): string | undefined {
     throw mapFileError("write", path, error);
   }
   return path;
+}
+
+/** All of a file or of a pipe, because an import reads it several times. */
+async function readSource(
+  { terminal }: Call,
+  path: string,
+  signal: AbortSignal,
+): Promise<Uint8Array[]> {
+  if (path === "-" && terminal.isStderrTty && process.stdin.isTTY) {
+    terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
+  }
+  // Reading a pipe itself can't be aborted while nobody writes to it.
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+  const stream = path === "-" ? process.stdin : createReadStream(path);
+  try {
+    return await Promise.race([Array.fromAsync<Uint8Array>(stream), aborted]);
+  } catch (error) {
+    throw mapFileError("read", path, error);
+  }
 }
 
 /** Throws a `CliError` if the file can't be read at all. */

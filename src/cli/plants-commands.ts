@@ -11,16 +11,8 @@ import { showSafely } from "../domain/errors.ts";
 import { PlantRenderer, renderJsonPlant } from "../plant-file/renderer.ts";
 import { renderCount } from "../plant-file/words.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
-import {
-  type Call,
-  type Command,
-  isForPeople,
-  jsonFlag,
-  parseText,
-  readFlag,
-  textFlag,
-} from "./command.ts";
-import { tagFilter, variables, withStore } from "./service-client.ts";
+import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
+import { storeCommand, tagFilter } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
@@ -37,7 +29,7 @@ const searchFilter = {
   help: "only plants that contain each of these words in their name or tag",
 } as const;
 
-export const addPlantCommand: Command = {
+export const addPlantCommand = storeCommand({
   name: "plants add",
   summary: "Add a plant.",
   words: ["NAME"],
@@ -46,24 +38,20 @@ export const addPlantCommand: Command = {
     id: { placeholder: "ID", help: "its id; a negative one as --id=-7", fallback: "the next one" },
     json: jsonFlag,
   },
-  settings: ["url"],
-  variables,
   examples: [
     'plantstore plants add "Monstera deliciosa" --tag "living room"',
     "plantstore plants add Fern --id 7 --url https://plants.example/v1",
   ],
-  async run(call) {
-    await withStore(call, async (store) => {
-      const [name = ""] = call.words;
-      const id = readFlag(call, "id", plantId);
-      const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
-      if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
-      else call.terminal.out(`${renderJsonPlant(plant)}\n`);
-    });
+  async run(store, call) {
+    const [name = ""] = call.words;
+    const id = readFlag(call, "id", plantId);
+    const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
+    if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
+    else call.terminal.out(`${renderJsonPlant(plant)}\n`);
   },
-};
+});
 
-export const listPlantsCommand: Command = {
+export const listPlantsCommand = storeCommand({
   name: "plants list",
   summary: "List plants by their id: a table at a terminal, JSON elsewhere.",
   words: [],
@@ -74,67 +62,57 @@ export const listPlantsCommand: Command = {
     newest: { help: "the newest first: by descending id" },
     json: jsonFlag,
   },
-  settings: ["url"],
-  variables,
   examples: [
     "plantstore plants list --limit 20",
     'plantstore plants list --tag "living room"',
     'plantstore plants list --search "royal fern" --newest',
     "plantstore plants list --json | jq -r '.[].name'",
   ],
-  async run(call) {
-    await withStore(call, async (store) => {
-      const limit = readFlag(call, "limit", integer(0, limitMax));
-      const filter = readFilter(call);
-      const order = call.flags.newest === true ? "desc" : undefined;
-      const isTable = isForPeople(call);
-      const renderer = new PlantRenderer("json");
-      let count = 0;
-      for await (const plants of store.pages({ limit, ...filter, order })) {
-        call.terminal.out(isTable ? renderPlants(plants, count === 0) : renderer.page(plants));
-        count += plants.length;
-      }
-      if (!isTable) call.terminal.out(renderer.footer());
-      else if (count === 0 && limit !== 0) {
-        const which = describeFilter(filter);
-        call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
-      }
-    });
+  async run(store, call) {
+    const limit = readFlag(call, "limit", integer(0, limitMax));
+    const filter = readFilter(call);
+    const order = call.flags.newest === true ? "desc" : undefined;
+    const isTable = isForPeople(call);
+    const renderer = new PlantRenderer("json");
+    let count = 0;
+    for await (const plants of store.pages({ limit, ...filter, order })) {
+      call.terminal.out(isTable ? renderPlants(plants, count === 0) : renderer.page(plants));
+      count += plants.length;
+    }
+    if (!isTable) call.terminal.out(renderer.footer());
+    else if (count === 0 && limit !== 0) {
+      const which = describeFilter(filter);
+      call.terminal.say(`There are no plants${which}. Add one: plantstore plants add NAME`);
+    }
   },
-};
+});
 
-export const listTagsCommand: Command = {
+export const listTagsCommand = storeCommand({
   name: "plants tags",
   summary: "List the tags, and how many plants have each.",
   words: [],
   flags: { json: jsonFlag },
-  settings: ["url"],
-  variables,
   examples: ["plantstore plants tags", "plantstore plants tags --json | jq length"],
-  async run(call) {
-    await withStore(call, async (store) => {
-      const tags = await Array.fromAsync(store.tags());
-      const { terminal } = call;
-      if (!isForPeople(call)) return terminal.out(`${JSON.stringify(tags)}\n`);
-      if (tags.length === 0) return terminal.say("There are no plants.");
-      const rows = tags.map(({ tag, plants }) => [renderCount(plants), tag || "(no tag)"]);
-      terminal.out(renderTable([["PLANTS", "TAG"], ...rows]));
-    });
+  async run(store, call) {
+    const tags = await Array.fromAsync(store.tags());
+    const { terminal } = call;
+    const rows = tags.map(({ tag, plants }) => [renderCount(plants), tag || "(no tag)"]);
+    if (!isForPeople(call)) terminal.out(`${JSON.stringify(tags)}\n`);
+    else if (tags.length === 0) terminal.say("There are no plants.");
+    else terminal.out(renderTable([["PLANTS", "TAG"], ...rows]));
   },
-};
+});
 
-export const getPlantsCommand: Command = {
+export const getPlantsCommand = storeCommand({
   name: "plants get",
   summary: "Show plants by their ids.",
   words: ["ID..."],
   flags: { json: jsonFlag },
-  settings: ["url"],
-  variables,
   examples: ["plantstore plants get 7", "plantstore plants get 7 8 -- -9"],
-  async run(call) {
+  async run(store, call) {
     const found: Plant[] = [];
     try {
-      return await forEachPlant(call, async (store, id) => {
+      return await forEachPlant(store, call, async (id) => {
         const plant = await store.get(id);
         if (isForPeople(call)) found.push(plant);
         else call.terminal.out(`${renderJsonPlant(plant)}\n`);
@@ -144,9 +122,9 @@ export const getPlantsCommand: Command = {
       if (found.length > 0) call.terminal.out(renderPlants(found, true));
     }
   },
-};
+});
 
-export const editPlantCommand: Command = {
+export const editPlantCommand = storeCommand({
   name: "plants edit",
   summary: "Change a plant's name, tag or both.",
   words: ["ID"],
@@ -155,19 +133,17 @@ export const editPlantCommand: Command = {
     tag: { placeholder: "TEXT", help: "its new tag; --tag= removes it", fallback: "as it is" },
     json: jsonFlag,
   },
-  settings: ["url"],
-  variables,
   examples: [
     'plantstore plants edit 7 --name "Royal fern"',
     "plantstore plants edit 7 --tag pond",
     "plantstore plants edit --tag pond -- -7",
   ],
-  async run(call) {
+  async run(store, call) {
     const change = { name: textFlag(call, "name"), tag: textFlag(call, "tag") };
     if (change.name === undefined && change.tag === undefined) {
       throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
     }
-    return forEachPlant(call, async (store, id) => {
+    return forEachPlant(store, call, async (id) => {
       const seen: Plant[] = [];
       const after = await store.update(id, (plant) => {
         seen.push(plant);
@@ -177,9 +153,9 @@ export const editPlantCommand: Command = {
       reportEdit(call, seen.at(-1) ?? after, after);
     });
   },
-};
+});
 
-export const deletePlantCommand: Command = {
+export const deletePlantCommand = storeCommand({
   name: "plants delete",
   summary: "Delete plants by their ids, by their tag or by a search.",
   words: ["[ID...]"],
@@ -189,8 +165,6 @@ export const deletePlantCommand: Command = {
     yes: { help: "don't ask before deleting plants by --tag or --search" },
     json: jsonFlag,
   },
-  settings: ["url"],
-  variables,
   examples: [
     "plantstore plants delete 7",
     "plantstore plants delete 8 9",
@@ -198,68 +172,68 @@ export const deletePlantCommand: Command = {
     'plantstore plants delete --tag "living room"',
     'plantstore plants delete --search "test plant" --yes',
   ],
-  async run(call) {
+  async run(store, call) {
     const filter = readFilter(call);
     const isFiltered = filter.tag !== undefined || filter.q !== undefined;
     if (isFiltered && call.words.length > 0) {
       throw usageError("Give ids, or --tag and --search, but not both.");
     }
-    if (isFiltered) return deleteFiltered(call, filter);
+    if (isFiltered) return deleteFiltered(store, call, filter);
     if (call.words.length === 0) {
       throw usageError("Which plants? Give their ids, a --tag or a --search.");
     }
-    return forEachPlant(call, async (store, id) =>
+    return forEachPlant(store, call, async (id) =>
       reportDeletion(call, id, await store.delete(id)),
     );
   },
-};
+});
 
-async function deleteFiltered(call: Call, filter: Filter): Promise<number | undefined> {
+async function deleteFiltered(
+  store: PlantStore,
+  call: Call,
+  filter: Filter,
+): Promise<number | undefined> {
   const { terminal, flags } = call;
-  return withStore(call, async (store) => {
-    const ids: bigint[] = [];
-    for await (const { id } of store.list(filter)) ids.push(id);
-    const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
-    if (ids.length > 0 && flags.yes !== true) {
-      const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
-      if (isConfirmed === undefined) {
-        throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
-      }
-      if (!isConfirmed) {
-        terminal.say("Nothing was deleted.");
-        return exitCodes.failed;
-      }
+  const ids = await Array.fromAsync(store.list(filter), ({ id }) => id);
+  const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
+  if (ids.length > 0 && flags.yes !== true) {
+    const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
+    if (isConfirmed === undefined) {
+      throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
     }
-    const results = await store.deleteMany(ids);
-    const deleted = results.filter(({ status }) => status === 204).length;
-    const missing = ids.length - deleted;
-    if (!isForPeople(call)) terminal.out(`${JSON.stringify({ deleted, missing })}\n`);
-    else {
-      const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
-      terminal.out(`Deleted ${renderCount(deleted, "plant")}.${others}\n`);
+    if (!isConfirmed) {
+      terminal.say("Nothing was deleted.");
+      return exitCodes.failed;
     }
-    return undefined;
-  });
+  }
+  const results = await store.deleteMany(ids);
+  const deleted = results.filter(({ status }) => status === 204).length;
+  const missing = ids.length - deleted;
+  if (!isForPeople(call)) terminal.out(`${JSON.stringify({ deleted, missing })}\n`);
+  else {
+    const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
+    terminal.out(`Deleted ${renderCount(deleted, "plant")}.${others}\n`);
+  }
+  return undefined;
 }
 
-export const whoamiCommand: Command = {
+export const whoamiCommand = storeCommand({
   name: "whoami",
   summary: "Show the token's user, garden, scope and expiry, and how many plants there are.",
   words: [],
   flags: { json: jsonFlag },
-  settings: ["url"],
-  variables,
   examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
-  async run(call) {
-    await withStore(call, async (store) => {
-      const me = await store.me();
-      if (!isForPeople(call)) return call.terminal.out(`${JSON.stringify(me)}\n`);
-      const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
-      const access = describeAccess({ ...me, expiresAtMs });
-      call.terminal.out(`${access}. It has ${renderCount(me.plants, "plant")}.\n`);
-    });
+  async run(store, call) {
+    const me = await store.me();
+    if (!isForPeople(call)) {
+      call.terminal.out(`${JSON.stringify(me)}\n`);
+      return;
+    }
+    const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
+    const access = describeAccess({ ...me, expiresAtMs });
+    call.terminal.out(`${access}. It has ${renderCount(me.plants, "plant")}.\n`);
   },
-};
+});
 
 /** Which plants a command is about. */
 type Filter = Pick<ListOptions, "tag" | "q">;
@@ -279,33 +253,25 @@ function describeFilter({ tag, q }: Filter): string {
 
 /** Takes each id of the call. Resolves to the exit code if a plant is missing. */
 async function forEachPlant(
+  store: PlantStore,
   call: Call,
-  act: (store: PlantStore, id: bigint) => Promise<void>,
+  act: (id: bigint) => Promise<void>,
 ): Promise<number | undefined> {
-  return withStore(call, async (store) => {
-    const ids = call.words.map((word) => parseText("ID", word, plantId));
-    let exitCode: number | undefined;
-    for (const id of ids) {
-      try {
-        await act(store, id);
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-        await requirePlants(store);
-        call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
-        exitCode = exitCodes.notFound;
-      }
+  const ids = call.words.map((word) => parseText("ID", word, plantId));
+  let exitCode: number | undefined;
+  for (const id of ids) {
+    try {
+      await act(id);
+    } catch (error) {
+      const isMissing = error instanceof PlantStoreProblem && error.code === "not-found";
+      if (!isMissing) throw error;
+      // A wrong URL also responds with 404, but lists no plants.
+      await store.page({ limit: 1 });
+      call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);
+      exitCode = exitCodes.notFound;
     }
-    return exitCode;
-  });
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof PlantStoreProblem && error.code === "not-found";
-}
-
-/** A wrong URL also responds with 404, but lists no plants. */
-async function requirePlants(store: PlantStore): Promise<void> {
-  await store.page({ limit: 1 });
+  }
+  return exitCode;
 }
 
 function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {

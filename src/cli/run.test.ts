@@ -115,6 +115,7 @@ describe("an invalid call ends with 2 and one line, and leaves no database behin
     ["an empty batch", ["import", "x.csv", "--batch", ""], "--batch must be"],
     ["an unknown scope", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
     ["an invalid expiry", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
+    ["no such day", ["token", "create", "a", "--expires", "2131-02-30"], "--expires must be"],
   ])("for %s", async (_case, args, message) => {
     const ofToken = args[0] === "token" ? ["--database", database] : [];
     const { exitCode, out, said } = await run(...args, ...ofToken);

@@ -7,11 +7,11 @@ import {
   PlantStoreUnreachable,
 } from "../client/plant-store.ts";
 import { describeErrors } from "../client/problem-error.ts";
-import { choice, readSetting, readToken } from "../config.ts";
+import { choice, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type Format, formatOf, formats } from "../plant-file/rows.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
-import { type Call, readFlag } from "./command.ts";
+import { type Call, type Command, readFlag } from "./command.ts";
 
 export const formatFlag = {
   placeholder: formats.join("|"),
@@ -48,10 +48,7 @@ export async function withStore<Result>(
   patience = patienceDefault,
 ): Promise<Result> {
   const url = readSetting("url", call.flags);
-  const token = cleanToken(readToken());
-  if (token === "") throw tokenError(`There is no token. ${howToGetOne}`);
-  const error = findTokenError(token);
-  if (error !== undefined) throw tokenError(`PLANTSTORE_TOKEN ${error}`);
+  const token = requireToken();
   const store = new PlantStore({ url, token, ...patience });
   try {
     if (patience !== patienceDefault) {
@@ -63,6 +60,20 @@ export async function withStore<Result>(
   }
 }
 
+interface StoreCommand extends Omit<Command, "settings" | "variables" | "run"> {
+  readonly run: (store: PlantStore, call: Call) => Promise<number | undefined>;
+}
+
+/** A command that only calls a service. */
+export function storeCommand({ run, ...command }: StoreCommand): Command {
+  return {
+    ...command,
+    settings: ["url"],
+    variables,
+    run: (call) => withStore(call, (store) => run(store, call)),
+  };
+}
+
 async function requireResponse(store: PlantStore): Promise<void> {
   try {
     await store.page({ limit: 0 });
@@ -72,12 +83,27 @@ async function requireResponse(store: PlantStore): Promise<void> {
   }
 }
 
-const howToGetOne =
-  "Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with --database, in the " +
-  "store that the service uses.";
+/** The token in `PLANTSTORE_TOKEN`. Throws a `CliError` if there is none, or it can't be one. */
+export function requireToken(): string {
+  const token = findToken("PLANTSTORE_TOKEN");
+  if (token !== undefined) return token;
+  throw new CliError(
+    "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
+      "--database, in the store that the service uses.",
+    exitCodes.tokenRefused,
+  );
+}
 
-function tokenError(message: string): CliError {
-  return new CliError(message, exitCodes.tokenRefused);
+/**
+ * From the environment, because other users of the machine can see the flags of a process. Absent
+ * if the variable isn't set. Throws a `CliError` if it can't be a token.
+ */
+export function findToken(variable: string): string | undefined {
+  const token = cleanToken(process.env[variable] ?? "");
+  if (token === "") return undefined;
+  const error = findTokenError(token);
+  if (error === undefined) return token;
+  throw new CliError(`${variable} ${error}`, exitCodes.tokenRefused);
 }
 
 /** Returns what isn't a failed call as it is. */
@@ -149,37 +175,40 @@ function adviseScheme(url: string, failure: string): string | undefined {
 
 type Advice = readonly [exitCode: number, text: string];
 
-/** What to do about a problem, after what the service says about it. */
-const adviceByCode: Readonly<Record<string, Advice>> = {
+/** What to do about a problem. `said` replaces what the service says, which is for programmers. */
+const adviceByCode: Readonly<Record<string, readonly [...Advice, said?: string]>> = {
   "invalid-request": [exitCodes.usage, ""],
   unauthenticated: [
     exitCodes.tokenRefused,
     "Create one there: plantstore token create USER --database FILE, with the file or URL that " +
       "the service was started with.",
+    "The service refuses the token: it is expired, revoked, or not in the service's store.",
   ],
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
   "not-found": [exitCodes.failed, "Check --url."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
-  gone: [exitCodes.failed, "Leave out --after to see those that are kept."],
-  "precondition-failed": [exitCodes.conflict, "Try again."],
+  gone: [
+    exitCodes.failed,
+    "Leave out --after to see the events that are kept.",
+    "The next events are no longer kept, or the service has other ones since a restore.",
+  ],
+  "precondition-failed": [
+    exitCodes.conflict,
+    "Try again.",
+    "Somebody else keeps changing this plant.",
+  ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, ""],
   "storage-full": [exitCodes.unavailable, ""],
 };
 
-/** The service writes for programmers. These are for people at a terminal. */
-const saidByCode: Readonly<Record<string, string>> = {
-  unauthenticated:
-    "The service refuses the token: it is expired, revoked, or not in the service's store.",
-  gone: "The next events are no longer kept, or the service has other ones since a restore.",
-  "precondition-failed": "Somebody else keeps changing this plant.",
-};
-
 function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   const inLog = `See request ${problem.requestId} in the service's log.`;
-  const [exitCode, advice] = adviceByCode[problem.code] ?? [exitCodes.failed, inLog];
+  const [exitCode, advice, said = describeErrors(problem)] = adviceByCode[problem.code] ?? [
+    exitCodes.failed,
+    inLog,
+  ];
   const place = problem.code === "not-found" ? `${url}: ` : "";
-  const said = saidByCode[problem.code] ?? describeErrors(problem);
   return [exitCode, `${place}${said} ${advice}`.trimEnd()];
 }
 

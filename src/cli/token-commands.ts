@@ -2,7 +2,14 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Check, choice, readLimits, readSetting, storageSettings } from "../config.ts";
+import {
+  type Check,
+  choice,
+  parseDuration,
+  readLimits,
+  readSetting,
+  storageSettings,
+} from "../config.ts";
 import { isIdentity, scopes } from "../domain/caller.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { isFile, maskAddress, openStorage } from "../storage/open.ts";
@@ -168,32 +175,18 @@ const oneLine: Check<string> = {
   expected: "one line of at most 255 characters",
 };
 
-const unitsMs: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-};
-
 export function expiry(nowMs: number): Check<number> {
   return {
     parse(text) {
-      const [, count, unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-      const expiresAtMs =
-        count === undefined ? readDate(text) : nowMs + Number(count) * (unitsMs[unit] ?? 0);
+      const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
+      const day = text.slice(0, 10);
+      // 30 February would be taken for 2 March.
+      if (isDate && !new Date(day).toJSON()?.startsWith(day)) return undefined;
+      const expiresAtMs = isDate ? Date.parse(text) : nowMs + parseDuration(text);
       return expiresAtMs > nowMs ? expiresAtMs : undefined;
     },
     expected: "a time from now such as 30d, 12h or 90m, or a future date",
   };
-}
-
-/** Not a number if there is no such date. `Date.parse` alone takes 30 February for 2 March. */
-function readDate(text: string): number {
-  const [, day] = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
-  const dayMs = Date.parse(day ?? "");
-  if (Number.isNaN(dayMs) || toText(dayMs)?.slice(0, 10) !== day) return Number.NaN;
-  return Date.parse(text);
 }
 
 function describeToken(token: TokenRecord, nowMs: number) {

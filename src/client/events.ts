@@ -4,7 +4,7 @@
  *     pages of what is kept ──▶ a stream of what happens ──▶ it's lost: a pause, and pages again
  *
  * Pages are ordinary calls: they retry, renew the token, and report what is wrong. Where no stream
- * begins, as behind a proxy that buffers them, pages are all there is.
+ * begins, as behind a proxy that buffers them, the pages alone bring the events.
  */
 import { pause, watch } from "./send.ts";
 import type { EventPage, PlantEvent } from "./types.ts";
@@ -14,13 +14,8 @@ import { quoteIds, toPlant } from "./wire-text.ts";
 const beginMs = 5_000;
 /** The service sends a comment every 15 seconds. After this long without one, a stream is lost. */
 const silenceMs = 45_000;
-/** How often pages are asked for where there is no stream. */
-const pollMs = 2_000;
-/** Streams that don't begin are tried less and less often: in the end, after so many pages. */
-const pollsMax = 127;
-const retryMsMax = 60_000;
-/** Longer than any event. */
-const lineLengthMax = 64 * 1024;
+/** The pause after a stream, which is also what the service asks for in `retry`. */
+const pauseMs = 2_000;
 
 /** How long to wait for a stream's response. The pages report why there is none. */
 export const streamPolicy = { retries: 0, limitedRetries: 0, timeoutMs: beginMs } as const;
@@ -43,33 +38,25 @@ export async function* followEvents(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<PlantEvent[], never, undefined> {
   let position = after;
-  let failedStreams = 0;
-  let polls = 0;
   for (let isFirst = true; ; isFirst = false) {
     const { events, next } = await readPage(position, isFirst);
     position = events.at(-1)?.seq ?? position ?? 0;
     yield events;
     if (next !== undefined) continue;
-    let pauseMs = pollMs;
-    if (polls > 0) polls--;
-    else {
-      const body = await openStream(position).catch(() => undefined);
-      const stream = new EventStream(body, position);
-      const unwatch = watch(signal, () => stream.close());
-      try {
-        while (!signal?.aborted) {
-          const some = await stream.next();
-          if (!some) break;
-          yield some;
-        }
-      } finally {
-        unwatch();
-        stream.close();
+    const body = await openStream(position).catch(() => undefined);
+    const stream = new EventStream(body, position);
+    const unwatch = watch(signal, () => stream.close());
+    try {
+      while (!signal?.aborted) {
+        const some = await stream.next();
+        if (!some) break;
+        yield some;
       }
-      ({ position, retryMs: pauseMs } = stream);
-      failedStreams = stream.hasBegun ? 0 : failedStreams + 1;
-      polls = Math.min(2 ** failedStreams - 1, pollsMax);
+    } finally {
+      unwatch();
+      stream.close();
     }
+    position = stream.position;
     // Jitter: clients that lost their streams together shouldn't come back together.
     await pause(pauseMs * (1 + Math.random() / 2), signal);
   }
@@ -82,8 +69,7 @@ class EventStream {
   #text = "";
   /** The number of the last event. */
   position: number;
-  retryMs = pollMs;
-  hasBegun = false;
+  #hasBegun = false;
 
   constructor(body: ReadableStream<Uint8Array> | undefined, position: number) {
     this.#reader = body?.getReader();
@@ -92,7 +78,7 @@ class EventStream {
 
   /** What has come, which may be no event; absent if the stream has ended or is lost. */
   async next(): Promise<PlantEvent[] | undefined> {
-    const timer = setTimeout(() => this.close(), this.hasBegun ? silenceMs : beginMs);
+    const timer = setTimeout(() => this.close(), this.#hasBegun ? silenceMs : beginMs);
     try {
       const chunk = await this.#reader?.read();
       return chunk?.value && this.#parse(chunk.value);
@@ -108,16 +94,12 @@ class EventStream {
   }
 
   #parse(bytes: Uint8Array): PlantEvent[] {
-    this.hasBegun = true;
+    this.#hasBegun = true;
     const lines = (this.#text + this.#decoder.decode(bytes, { stream: true })).split("\n");
     this.#text = lines.pop() ?? "";
-    if (this.#text.length > lineLengthMax) throw new RangeError("The line is too long.");
-    const valuesOf = (field: string) =>
-      lines.filter((line) => line.startsWith(field)).map((line) => line.slice(field.length));
-    for (const retry of valuesOf("retry:")) {
-      this.retryMs = Math.min(Math.max(pollMs, Number(retry) || 0), retryMsMax);
-    }
-    const events = parseEvents(`[${valuesOf("data:")}]`, this.position);
+    const data = lines.filter((line) => line.startsWith("data:"));
+    const items = data.map((line) => line.slice("data:".length));
+    const events = parseEvents(`[${items}]`, this.position);
     this.position = events.at(-1)?.seq ?? this.position;
     return events;
   }

@@ -33,14 +33,10 @@ import type {
   TagsOptions,
 } from "./types.ts";
 import {
-  batchPlantsMax,
   formatId,
-  leadsNowhere,
   makeIdempotencyKey,
-  numberKey,
   parse,
   parseId,
-  parseLink,
   parseMissing,
   parseNext,
   parsePlant,
@@ -52,7 +48,6 @@ import {
   renderQuery,
   requireTexts,
   toBatches,
-  toGroups,
 } from "./wire-text.ts";
 
 export {
@@ -67,17 +62,12 @@ export { makeIdempotencyKey } from "./wire-text.ts";
 interface CallDetails extends CreateOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: string;
-  /** How many plants or results the response may have. */
-  readonly items?: number;
   readonly isStream?: boolean;
   /** Instead of the client's. */
   readonly policy?: Partial<RetryPolicy> | undefined;
 }
 
 const pageSizeDefault = 1_000;
-/** More than a problem has, and more than a plant or a result adds to a response. */
-const problemBytesMax = 64 * 1024;
-const itemBytesMax = 2 * 1024;
 /** Leaves room for the number of a batch. */
 const manyKeyCharactersMax = 230;
 /** Each 412 means that somebody else's change was stored, so few updates need many tries. */
@@ -150,12 +140,11 @@ export class PlantStore {
     }
     const results: CreateResult[] = [];
     let refused = 0;
-    for await (const items of toBatches(drafts)) {
-      const key = results.length === 0 ? idempotencyKey : numberKey(idempotencyKey, results.length);
+    for await (const items of toBatches(drafts, renderDraft)) {
+      const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
       const response = await this.#call("POST", "/plants/bulk", {
         headers: { "content-type": "application/json", "idempotency-key": key },
         body: `[${items.join()}]`,
-        items: items.length,
         idempotencyKey,
         signal,
       });
@@ -275,14 +264,11 @@ export class PlantStore {
     const { limit = pageSizeDefault, after, tag, q, order, signal } = options;
     const position = after === undefined ? after : formatId(after);
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
-    // The service refuses any other limit.
-    const items = limit > 0 && Number.isFinite(limit) ? limit : 0;
-    const response = await this.#call("GET", `/plants?${query}`, { items, signal });
+    const response = await this.#call("GET", `/plants?${query}`, { signal });
     return parse(response, 200, ({ text, headers }) => {
-      const plants = parsePlants(text);
       // The link of a page of 0 has the position that it was asked for.
-      const next = limit === 0 ? undefined : parseNext(headers, plants, options);
-      return { plants, next };
+      const next = limit === 0 ? undefined : parseNext(headers, position);
+      return { plants: parsePlants(text), next: next === undefined ? next : parseId(next) };
     });
   }
 
@@ -290,22 +276,16 @@ export class PlantStore {
   async *tags(options: TagsOptions = {}): AsyncGenerator<TagCount, void, undefined> {
     const { limit = Number.POSITIVE_INFINITY, signal } = options;
     let { after } = options;
-    const seen = new Set<string>();
     for (let remaining = limit; remaining !== 0; ) {
-      const items = Math.min(remaining, pageSizeDefault);
-      const query = renderQuery({ limit: items, after });
-      const response = await this.#call("GET", `/tags?${query}`, { items, signal });
-      const { tags, next } = parse(response, 200, ({ text, headers }) => {
-        const tags = parseTags(text);
-        const next = parseLink(headers) && tags.at(-1)?.tag;
-        // Otherwise a broken service could keep the client busy forever.
-        if (next !== undefined && seen.has(next)) throw new TypeError(leadsNowhere);
-        return { tags, next };
-      });
+      const query = renderQuery({ limit: Math.min(remaining, pageSizeDefault), after });
+      const response = await this.#call("GET", `/tags?${query}`, { signal });
+      const { tags, next } = parse(response, 200, ({ text, headers }) => ({
+        tags: parseTags(text),
+        next: parseNext(headers, after),
+      }));
       remaining -= tags.length;
       yield* tags;
       if (next === undefined) return;
-      seen.add(next);
       after = next;
     }
   }
@@ -345,11 +325,11 @@ export class PlantStore {
     policy?: Partial<RetryPolicy>,
   ): Promise<EventPage> {
     const query = renderQuery({ limit, after });
-    const items = Math.min(limit, pageSizeDefault);
-    const response = await this.#call("GET", `/events?${query}`, { items, signal, policy });
+    const response = await this.#call("GET", `/events?${query}`, { signal, policy });
     return parse(response, 200, ({ text, headers }) => {
       const events = parseEvents(text, after);
-      return { events, next: parseLink(headers) && events.at(-1)?.seq };
+      const isLast = parseNext(headers) === undefined;
+      return { events, next: isLast ? undefined : events.at(-1)?.seq };
     });
   }
 
@@ -375,16 +355,15 @@ export class PlantStore {
     options: CallOptions = {},
   ): Promise<DeleteResult[]> {
     const results: DeleteResult[] = [];
-    for await (const group of toGroups(ids, batchPlantsMax)) {
+    for await (const batch of toBatches(ids, formatId)) {
       const response = await this.#call("POST", "/plants/bulk-delete", {
         headers: { "content-type": "application/json" },
-        body: `{"ids":[${group.map(formatId).join()}]}`,
-        items: group.length,
+        body: `{"ids":[${batch.join()}]}`,
         signal: options.signal,
       });
       const missing = parse(response, 200, ({ text }) => parseMissing(text));
-      for (const id of group) {
-        const isDeleted = !missing.has(BigInt(id));
+      for (const id of batch) {
+        const isDeleted = !missing.has(id);
         // An earlier try may have deleted the plant although its response was lost.
         if (!isDeleted && !response.isRepeated) results.push({ status: 404 });
         else results.push({ status: 204, confirmed: isDeleted });
@@ -403,7 +382,7 @@ export class PlantStore {
   }
 
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers: given = {}, body, items = 0, isStream, policy, idempotencyKey, signal } = more;
+    const { headers: given = {}, body, isStream, policy, idempotencyKey, signal } = more;
     const headers = new Headers();
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
@@ -413,7 +392,6 @@ export class PlantStore {
       headers,
       // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
       isRepeatable: method === "GET" || idempotencyKey !== undefined,
-      responseBytesMax: problemBytesMax + items * itemBytesMax,
       isStream,
     };
     const sendWith = async (authorization: Promise<string>) => {

@@ -1,13 +1,42 @@
 /** The two ways a call fails: the service refuses it, or doesn't respond. */
-import type { Problem } from "./wire-types.ts";
-
-type CodeOf<Type> = Type extends `urn:plantstore:problem:${infer Code}` ? Code : never;
 
 /** The service's codes; `unexpected` is a response that isn't a Plant Store's. */
-export type ProblemCode = CodeOf<Problem["type"]> | "unexpected";
+export type ProblemCode =
+  | "invalid-request"
+  | "unauthenticated"
+  | "forbidden"
+  | "not-found"
+  | "method-not-allowed"
+  | "conflict"
+  | "gone"
+  | "precondition-failed"
+  | "too-large"
+  | "unsupported-media-type"
+  | "idempotency-mismatch"
+  | "rate-limited"
+  | "internal"
+  | "unavailable"
+  | "storage-full"
+  | "unexpected";
 
 /** A validation error, and where: in the body, a parameter or a header. */
-export type ValidationError = NonNullable<Problem["errors"]>[number];
+export interface ValidationError {
+  /** A JSON Pointer into the body. */
+  readonly pointer?: string | undefined;
+  /** The name of a path or query parameter. */
+  readonly parameter?: string | undefined;
+  /** The name of a header. */
+  readonly header?: string | undefined;
+  readonly detail: string;
+}
+
+interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string;
+  readonly errors?: readonly ValidationError[];
+}
 
 /** The service refused. `message` says what to fix and can be shown. */
 export class PlantStoreProblem extends Error {

@@ -10,8 +10,6 @@ export interface ClientRequest {
   readonly isRepeatable: boolean;
   /** Whether to return a stream of events while it goes on, as `body`. */
   readonly isStream?: boolean | undefined;
-  /** More than the service ever sends. The rest isn't read. */
-  readonly responseBytesMax: number;
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -174,30 +172,12 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
     if (request.isStream && received.get("content-type")?.startsWith("text/event-stream")) {
       return { status, headers: received, text: "", body: response.body ?? undefined };
     }
-    const text = await readText(response, request.responseBytesMax);
-    return { status, headers: received, text };
+    return { status, headers: received, text: await response.text() };
   } catch (error) {
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     clearTimeout(timer);
     unwatch();
-  }
-}
-
-/** Empty, which is no valid response, if it is longer than that. */
-async function readText({ body }: Response, bytesMax: number): Promise<string> {
-  const decoder = new TextDecoder();
-  const reader = body?.getReader();
-  let text = "";
-  for (let bytes = 0; ; ) {
-    const chunk = await reader?.read();
-    if (!chunk?.value) return text + decoder.decode();
-    bytes += chunk.value.length;
-    if (bytes > bytesMax) {
-      await reader?.cancel();
-      return "";
-    }
-    text += decoder.decode(chunk.value, { stream: true });
   }
 }
 

@@ -1,7 +1,6 @@
 /** What callers pass to the client, and what they get. */
 import type { ProblemCode } from "./problem-error.ts";
 import type { RetryPolicy } from "./send.ts";
-import type * as wire from "./wire-types.ts";
 
 export interface PlantStoreOptions {
   /** Where the service is, with its base path: `https://plants.example/v1`. */
@@ -30,7 +29,7 @@ export interface CallOptions {
 }
 
 export interface CreateOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new UUID. */
+  /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new random key. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -82,11 +81,22 @@ export interface TagsOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
-export type Plant = { readonly [Field in keyof wire.Plant]-?: NonNullable<wire.Plant[Field]> };
-export type PlantDraft = Omit<wire.PlantDraft, "id"> & {
+export interface Plant {
+  /** Identifies the plant in its garden. Exact over the whole signed 64-bit range. */
+  readonly id: bigint;
+  readonly name: string;
+  /** Empty if the plant has none. */
+  readonly tag: string;
+}
+
+export interface PlantDraft {
+  /** 1 to 200 Unicode code points, not only white space, kept as sent. */
+  readonly name: string;
+  /** 0 to 100 Unicode code points, kept as sent. Empty if left out. */
+  readonly tag?: string | undefined;
   /** Assigned by the service if absent. */
   readonly id?: bigint | number | undefined;
-};
+}
 
 export interface CreatedPlant extends StoredPlant {
   /** Whether an earlier request with the same key, or an earlier try, had created the plant. */
@@ -118,13 +128,21 @@ export type CreateResult =
 /** What became of one of many deletions: 404 if there was no such plant. */
 export type DeleteResult = (Deletion & { readonly status: 204 }) | { readonly status: 404 };
 
-export interface TagCount extends Omit<wire.TagCount, "plants"> {
+export interface TagCount {
+  /** Empty for plants without a tag. */
+  readonly tag: string;
   /** How many plants have the tag. */
   readonly plants: number;
 }
 
-/** What the token stands for; without `expiresAt` it doesn't expire. */
-export interface Me extends Omit<wire.Me, "plants" | "lastEvent"> {
+/** What the token stands for. */
+export interface Me {
+  readonly user: string;
+  readonly garden: string;
+  /** `write` includes `read`. */
+  readonly scope: "read" | "write";
+  /** When the token expires. Absent: never. */
+  readonly expiresAt?: string | undefined;
   /** How many plants the garden has now. */
   readonly plants: number;
   /** The `seq` of the garden's last event, 0 before the first. Absent if the service keeps none. */
@@ -144,9 +162,13 @@ export interface EventPageOptions extends CallOptions {
 }
 
 /** A change to a plant. */
-export interface PlantEvent extends Omit<wire.Event, "seq" | "plant"> {
+export interface PlantEvent {
   /** Counts from 1 in each garden, without gaps. */
   readonly seq: number;
+  readonly type: "plant.created" | "plant.replaced" | "plant.deleted";
+  readonly at: string;
+  /** Who made the change. */
+  readonly user: string;
   /** As the change left it, or as it was when it was deleted. */
   readonly plant: Plant;
 }

@@ -1,39 +1,20 @@
 /** Plants, results, ids and keys as text, as they travel. */
 import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
-import type {
-  CreateResult,
-  ListOptions,
-  Plant,
-  PlantDraft,
-  StoredPlant,
-  TagCount,
-} from "./types.ts";
+import type { CreateResult, Plant, PlantDraft, StoredPlant, TagCount } from "./types.ts";
 
 /** What the service accepts in one request. */
-export const batchPlantsMax = 10_000;
+const batchItemsMax = 10_000;
 const batchBytesMax = 1024 * 1024;
 const bracketBytes = 2;
 
 /**
- * A UUID of version 7: it starts with the time, which makes it cheap to store. Not `randomUUID`,
- * which browsers deny to pages loaded over plain HTTP.
+ * Starts with the time, which makes keys cheap to store. Not `randomUUID`, which browsers deny to
+ * pages loaded over plain HTTP.
  */
 export function makeIdempotencyKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(10));
-  // The version and the variant (RFC 9562).
-  const random = Array.from(bytes, (byte, index) =>
-    (index === 0 ? 0x70 | (byte & 15) : index === 2 ? 0x80 | (byte & 63) : byte)
-      .toString(16)
-      .padStart(2, "0"),
-  );
-  const hex = Date.now().toString(16).padStart(12, "0") + random.join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}
-
-/** The key of a later batch: with its number, inside the quotes if there are any. */
-export function numberKey(key: string, batch: number): string {
-  return key.replace(/"?$/, (quote) => `.${batch}${quote}`);
+  const random = crypto.getRandomValues(new BigUint64Array(2));
+  return [Date.now(), ...random].map((part) => part.toString(36)).join("-");
 }
 
 /** The id is written by hand, because `JSON.stringify` takes no bigint. */
@@ -42,47 +23,35 @@ export function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
-/** The drafts as JSON, as many at a time as the service accepts. */
-export async function* toBatches(
-  drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
+/** The items as JSON, as many at a time as the service accepts. */
+export async function* toBatches<Item>(
+  items: Iterable<Item> | AsyncIterable<Item>,
+  render: (item: Item) => string,
 ): AsyncGenerator<string[], void, undefined> {
   const encoder = new TextEncoder();
-  let items: string[] = [];
+  let batch: string[] = [];
   let bytes = bracketBytes;
-  for await (const draft of drafts) {
-    const item = renderDraft(draft);
+  for await (const item of items) {
+    const text = render(item);
     // With a comma.
-    const itemBytes = encoder.encode(item).length + 1;
-    const isFull = items.length === batchPlantsMax || bytes + itemBytes > batchBytesMax;
-    if (isFull && items.length > 0) {
-      yield items;
-      items = [];
+    const itemBytes = encoder.encode(text).length + 1;
+    const isFull = batch.length === batchItemsMax || bytes + itemBytes > batchBytesMax;
+    if (isFull && batch.length > 0) {
+      yield batch;
+      batch = [];
       bytes = bracketBytes;
     }
-    items.push(item);
+    batch.push(text);
     bytes += itemBytes;
   }
-  if (items.length > 0) yield items;
+  if (batch.length > 0) yield batch;
 }
 
-export async function* toGroups<Item>(
-  items: Iterable<Item> | AsyncIterable<Item>,
-  length: number,
-): AsyncGenerator<Item[], void, undefined> {
-  let group: Item[] = [];
-  for await (const item of items) {
-    if (group.push(item) < length) continue;
-    yield group;
-    group = [];
-  }
-  if (group.length > 0) yield group;
-}
-
-/** The ids without a plant. */
-export function parseMissing(text: string): Set<bigint> {
+/** The ids without a plant, as decimal text. */
+export function parseMissing(text: string): Set<string> {
   // The only texts in it are the names of its members.
   const { missing } = JSON.parse(text.replace(/-?\d+/g, '"$&"'));
-  return new Set(missing.map(parseId));
+  return new Set(missing.map((id: unknown) => String(parseId(id))));
 }
 
 export function parseTags(text: string): TagCount[] {
@@ -165,34 +134,17 @@ export function renderQuery(
   return query;
 }
 
-export const leadsNowhere = "The link to the next page doesn't lead on.";
-
-/** The query of the link to the page after this one. */
-export function parseLink(headers: Headers): URLSearchParams | undefined {
-  const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
-  return query === undefined ? undefined : new URLSearchParams(query);
-}
-
 /**
- * The id in the link to the page after this one. The rest of the link isn't followed: the token
- * goes nowhere else, and a proxy that rewrites paths does no harm.
+ * The `after` of the link to the next page; absent on the last page. The rest of the link isn't
+ * followed: the token goes nowhere else, and a proxy that rewrites paths does no harm.
  */
-export function parseNext(
-  headers: Headers,
-  plants: readonly Plant[],
-  { after, order, q }: Pick<ListOptions, "after" | "order" | "q">,
-): bigint | undefined {
-  const link = parseLink(headers);
-  if (link === undefined) return undefined;
-  const next = parseId(link.get("after"));
-  const last = plants.at(-1)?.id;
-  const leadsOn = (from: bigint | number) => (order === "desc" ? next < from : next > from);
-  // Otherwise a broken service could keep the client busy forever. A search may find nothing in a
-  // page, and goes on after plants that it doesn't show.
-  const isNew = after === undefined || leadsOn(after);
-  const isRest = last === undefined ? q !== undefined : next === last || leadsOn(last);
-  if (isNew && isRest) return next;
-  throw new TypeError(leadsNowhere);
+export function parseNext(headers: Headers, after?: string): string | undefined {
+  const query = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
+  if (query === undefined) return undefined;
+  const next = new URLSearchParams(query).get("after");
+  // Behind a proxy that drops the query, every page is the first one.
+  if (next !== null && next !== after) return next;
+  throw new TypeError("The link to the next page doesn't lead on.");
 }
 
 /** Throws if it is a number that may have been rounded already. */

@@ -9,7 +9,6 @@ import { find, make, message } from "./elements.ts";
 import { api } from "./session.ts";
 import { type CardAction, type CardContent, TransferCard } from "./transfer-card.ts";
 
-const chunkBytes = 64 * 1024;
 const listedMax = 1_000;
 const progressMs = 100;
 
@@ -54,7 +53,7 @@ export class Transfers {
     await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const read = () => readPlants(toChunks(bytes), formatOf(name) ?? "csv");
+      const read = () => readPlants([bytes], formatOf(name) ?? "csv");
       const check = await checkRows(read(), { listedMax, signal });
       return this.#describeCheck({ name, read, check });
     });
@@ -171,10 +170,6 @@ export class Transfers {
       return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
     });
   }
-}
-
-function* toChunks(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
 function nameFile({ tag, q }: Query): string {

@@ -41,7 +41,7 @@ export async function checkRows(
     const row = validate(unchecked);
     if ("error" in row) {
       counts.invalid++;
-      if (listed.length < listedMax) listed.push(detach(row));
+      if (listed.length < listedMax) listed.push(row);
       if (row.isEnd) end = row;
     } else {
       if (row.draft.id === undefined) counts.withoutId++;
@@ -60,14 +60,6 @@ export function validate(row: Row): Row {
   const { draft, ...origin } = row;
   const errors = issues.map((issue) => `${v.getDotPath(issue)} ${issue.message}`);
   return { ...origin, error: errors.join("; ") };
-}
-
-/** A part of a string keeps the whole in memory: here, a chunk of the file. */
-export function detach(row: RefusedRow): RefusedRow {
-  const source = new TextDecoder("utf-8", { ignoreBOM: true }).decode(
-    new TextEncoder().encode(row.source),
-  );
-  return { ...row, source };
 }
 
 /** In the order of the file. */

@@ -11,7 +11,7 @@ export interface CsvRecord {
   readonly end: number;
 }
 
-export type Separator = "," | ";" | "\t";
+type Separator = "," | ";" | "\t";
 
 /** What is in quotes, where two quotes are one; what is outside; a separator or a line end. */
 const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
@@ -21,23 +21,20 @@ const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
 };
 const separators = Object.keys(fieldPatterns) as Separator[];
 
-/** The separator for which the header has a column `name`; otherwise a comma. */
-export function createCsvScanner(): (text: string, start: number) => CsvRecord | undefined {
-  let separator: Separator | undefined;
-  return (text, start) => {
-    separator ??= separators.find((each) => {
-      const { fields = [] } = scanCsvRecord(text, start, each) ?? {};
-      return fields.some((field) => /^\s*name\s*$/i.test(field));
-    });
-    return scanCsvRecord(text, start, separator);
+/** The separator for which the header, which starts there, has a column `name`; else a comma. */
+export function findSeparator(text: string, start: number): Separator {
+  const hasName = (separator: Separator) => {
+    const { fields = [] } = scanCsvRecord(text, start, separator) ?? {};
+    return fields.some((field) => /^\s*name\s*$/i.test(field));
   };
+  return separators.find(hasName) ?? ",";
 }
 
 /** The record that starts there; absent if the text ends first. Lines end in CRLF or LF. */
 export function scanCsvRecord(
   text: string,
   start: number,
-  separator: Separator = ",",
+  separator: Separator,
 ): CsvRecord | undefined {
   const fields: string[] = [];
   let error: string | undefined;

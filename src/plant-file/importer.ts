@@ -6,7 +6,7 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
-import { detach, type FileCheck, validate } from "./check.ts";
+import { type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
 export interface ImportOptions {
@@ -280,7 +280,7 @@ function hashText(text: string): string {
 }
 
 function toRefused({ draft, ...origin }: ValidRow, error: string): RefusedRow {
-  return detach({ ...origin, error });
+  return { ...origin, error };
 }
 
 function take<Item>(iterator: Iterator<Item>, count: number): Item[] {

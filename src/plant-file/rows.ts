@@ -1,8 +1,7 @@
-/** The rows of a file of plants: CSV, JSON Lines or a JSON array. */
+/** The rows of a file of plants: CSV, JSON Lines or a JSON array. The whole file is in memory. */
 import type { PlantDraft } from "../client/plant-store.ts";
-import { parseJsonObject } from "../json-text.ts";
-import { type CsvRecord, createCsvScanner, type FieldName, fieldNames } from "./csv.ts";
-import { createJsonScanner, PlantFileError, refuseCrLines, splitRecords } from "./records.ts";
+import { itemsOf, parseJsonObject } from "../json-text.ts";
+import { type CsvRecord, type FieldName, fieldNames, findSeparator, scanCsvRecord } from "./csv.ts";
 
 export interface Line {
   readonly line: number;
@@ -39,35 +38,103 @@ export function formatOf(path: string): Format | undefined {
   return formats.find((each) => each === extension);
 }
 
+/** The file can't be read at all. */
+export class PlantFileError extends Error {}
+
 /**
  * Reads the rows, without checking their fields (see `validate`) and without the empty ones. JSON
  * Lines and a JSON array are told apart by the first character. Throws a `PlantFileError` if the
  * file isn't UTF-8, or doesn't start as its format must.
  */
-export function readPlants(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
-  return format === "csv" ? readCsv(chunks) : readJson(chunks);
+export function* readPlants(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  const text = decode(chunks);
+  if (format === "csv") return yield* readCsv(text);
+  const start = /\S.*/.exec(text)?.[0] ?? "";
+  if (start.startsWith("[")) return yield* readJsonArray(text.trimEnd());
+  if (start.startsWith("{") || start === "") return yield* readJsonLines(text);
+  throw new PlantFileError(
+    "A JSON file must start with { or [. This one starts with " +
+      `${JSON.stringify(start.slice(0, 100).trim())}. Is it CSV?`,
+  );
+}
+
+const workbook =
+  "The file is an Excel workbook or another archive, not text. Save the sheet as CSV (in Excel: " +
+  '"CSV UTF-8") and import that.';
+
+/** What people mistake for a file of plants, by its first bytes in Latin-1. */
+const binaries: readonly [start: string, message: string][] = [
+  ["PK\x03\x04", workbook],
+  ["\xd0\xcf\x11\xe0", workbook],
+  ["\x1f\x8b", "The file is compressed. Unpack it with gunzip, and import what is in it."],
+];
+/** With its byte order mark, or without: then one byte of an ASCII character is 0. */
+const utf16 = /^(?:[\xfe\xff]|.?\0)/s;
+const saveAsUtf8 = 'Save it as UTF-8 (in Excel: "CSV UTF-8"), or convert it with iconv.';
+
+/** Ends in a line feed, which the last line of a file may lack. */
+function decode(chunks: Iterable<Uint8Array>): string {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  try {
+    for (const chunk of chunks) {
+      if (text === "") refuseOtherFiles(String.fromCharCode(...chunk.subarray(0, 4)));
+      text += decoder.decode(chunk, { stream: true });
+    }
+    text += decoder.decode();
+  } catch (error) {
+    if (error instanceof PlantFileError) throw error;
+    throw new PlantFileError(`The file is not UTF-8. ${saveAsUtf8}`);
+  }
+  return text.endsWith("\n") ? text : `${text}\n`;
+}
+
+function refuseOtherFiles(start: string): void {
+  const found = binaries.find(([bytes]) => start.startsWith(bytes));
+  if (found) throw new PlantFileError(found[1]);
+  if (utf16.test(start)) throw new PlantFileError(`The file is UTF-16, not UTF-8. ${saveAsUtf8}`);
+}
+
+/** Returns where an offset is. Ask for them in ascending order. */
+function createLocator(text: string): (offset: number) => Required<Line> {
+  let line = 1;
+  let start = 0;
+  let end = text.indexOf("\n");
+  return (offset) => {
+    while (end >= 0 && end < offset) {
+      line++;
+      start = end + 1;
+      end = text.indexOf("\n", start);
+    }
+    return { line, column: offset - start + 1 };
+  };
 }
 
 function stopReading(reason: string) {
   return { error: `${reason}; nothing after it was read`, isEnd: true, source: "" } as const;
 }
 
-function* readCsv(chunks: Iterable<Uint8Array>): Generator<Row, void> {
-  let columns: readonly FieldName[] | undefined;
-  let header: string | undefined;
-  for (const { line, source, record } of splitRecords(chunks, createCsvScanner())) {
-    if (isEmptyRow(record, source, columns !== undefined)) continue;
-    if (columns === undefined) {
-      refuseCrLines(source);
-      columns = readColumns(record);
-      header = source;
-    } else if (record === undefined || hasLostBoundary(record, columns)) {
-      const reason = "a quote is not closed where it should be, or the line is too long";
-      yield { line, ...stopReading(reason) };
+function* readCsv(text: string): Generator<Row, void> {
+  const locate = createLocator(text);
+  // Spreadsheets write an empty row as nothing but separators.
+  const headerAt = /^(?:[,;\t]*\r?\n)*/.exec(text)?.[0].length ?? 0;
+  if (headerAt === text.length) throw new PlantFileError(`${headerRule} This one is empty.`);
+  const separator = findSeparator(text, headerAt);
+  const first = scanCsvRecord(text, headerAt, separator);
+  const columns = readColumns(first);
+  const header = text.slice(headerAt, first?.end);
+  for (let at = headerAt + header.length; at < text.length; ) {
+    const { line } = locate(at);
+    const record = scanCsvRecord(text, at, separator);
+    if (record === undefined || hasLostBoundary(record, columns)) {
+      yield { line, ...stopReading("a quote is not closed where it should be") };
       return;
-    } else yield Object.assign(readCsvPlant(record, columns), { line, source, header });
+    }
+    const source = text.slice(at, record.end);
+    at = record.end;
+    if (isEmptyRow(record, source)) continue;
+    yield Object.assign(readCsvPlant(record, columns), { line, source, header });
   }
-  if (columns === undefined) throw new PlantFileError(`${headerRule} This one is empty.`);
 }
 
 /** An unclosed quote: where the next record begins is unknown. */
@@ -76,21 +143,16 @@ function hasLostBoundary({ error, fields }: CsvRecord, columns: readonly FieldNa
   return !isValid && fields.some((field) => field.includes("\n"));
 }
 
-/**
- * Spreadsheets write an empty row as nothing but separators. A field of quotes is not empty: in a
- * file with one column it is an empty name.
- */
-function isEmptyRow(record: CsvRecord | undefined, source: string, hasHeader: boolean): boolean {
-  // Before the header, the separator isn't known yet.
-  if (!hasHeader) return /^[,;\t]*\r?\n$/.test(source);
-  return record?.fields.every((field) => field === "") === true && !source.includes('"');
+/** A field of quotes is not empty: in a file with one column it is an empty name. */
+function isEmptyRow({ fields }: CsvRecord, source: string): boolean {
+  return fields.every((field) => field === "") && !source.includes('"');
 }
 
 const headerRule =
   "A CSV file must start with a line that names its columns: name, and optionally tag and id.";
 
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
-  const header = record?.fields.join(",") ?? "";
+  const header = record?.fields.join(",").slice(0, 100) ?? "";
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
   const unknown = given.find((field) => !fieldNames.some((each) => each === field));
   const repeated = given.find((field, index) => given.indexOf(field) !== index);
@@ -119,51 +181,27 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
   return { draft: { ...draft, id: BigInt(id) } };
 }
 
-/** What may follow what in an array. */
-const followers: Readonly<Record<string, readonly string[]>> = {
-  start: ["["],
-  "[": ["a plant", "]"],
-  ",": ["a plant"],
-  "a plant": [",", "]"],
-  "]": [],
-};
-
-function* readJson(chunks: Iterable<Uint8Array>): Generator<Row, void> {
-  let previous = "start";
-  let isFirst = true;
-  for (const { line, column, source, record } of splitRecords(chunks, createJsonScanner())) {
-    const isArray = record?.isInArray ?? previous !== "start";
-    const origin = isArray ? { line, column, source } : { line, source };
-    if (isFirst && !isArray && /\S/.test(source)) refuseCrLines(source);
-    if (record === undefined) {
-      yield { ...origin, ...stopReading("this is not closed, or too long") };
-      return;
-    }
-    if (!/\S/.test(record.text)) continue;
-    if (isFirst && !/^\s*[[{]/.test(record.text)) {
-      const start = JSON.stringify(record.text.trim().slice(0, 100));
-      throw new PlantFileError(
-        `A JSON file must start with { or [. This one starts with ${start}. Is it CSV?`,
-      );
-    }
-    isFirst = false;
-    if (isArray) {
-      const kind = /^[[\],]$/.test(record.text) ? record.text : "a plant";
-      const expected = followers[previous] ?? [];
-      if (!expected.includes(kind)) {
-        const quoted = expected.map((each) => (each.length === 1 ? `"${each}"` : each));
-        const either = quoted.join(" or ") || "the end of the file";
-        yield { ...origin, ...stopReading(`expected ${either} here`) };
-        return;
-      }
-      previous = kind;
-      if (kind !== "a plant") continue;
-    }
-    yield Object.assign(readJsonPlant(record.text), origin);
+function* readJsonLines(text: string): Generator<Row, void> {
+  let line = 0;
+  for (const [source] of text.matchAll(/[^\n]*\n/g)) {
+    line++;
+    if (/\S/.test(source)) yield Object.assign(readJsonPlant(source), { line, source });
   }
-  if (!["start", "]"].includes(previous)) {
-    const error = "the array that starts here is not closed; is the file cut off?";
-    yield { line: 1, error, isEnd: true, source: "" };
+}
+
+function* readJsonArray(text: string): Generator<Row, void> {
+  const locate = createLocator(text);
+  let end = text.indexOf("[") + 1;
+  try {
+    for (const source of itemsOf(text)) {
+      // Between items there are only white space and a comma.
+      const at = text.indexOf(source, end);
+      yield Object.assign(readJsonPlant(source), { ...locate(at), source });
+      end = at + source.length;
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    yield { ...locate(end), ...stopReading("the JSON array is malformed here") };
   }
 }
 

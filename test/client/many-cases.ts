@@ -84,15 +84,15 @@ export const manyCases: ClientCases = {
     );
   },
 
-  async "gives each request its own key, even within quotes, if there is room for it"(world) {
+  async "gives each request its own key, if there is room for it"(world) {
     const { requests, store } = recordRequests(world);
     const drafts = makeDrafts(requestPlantsMax + 1);
-    await store.createMany(drafts, { idempotencyKey: '"order-17"' });
+    await store.createMany(drafts, { idempotencyKey: "order-17" });
     assert.deepEqual(
       requests.map(({ key, plants }) => [key, plants.length]),
       [
-        ['"order-17"', requestPlantsMax],
-        ['"order-17.10000"', 1],
+        ["order-17", requestPlantsMax],
+        ["order-17.10000", 1],
       ],
     );
     await store.createMany(drafts, { idempotencyKey: "k".repeat(230) });

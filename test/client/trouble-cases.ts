@@ -1,60 +1,10 @@
-/**
- * The client when connections break, when responses are late or lost, and when a server wants to
- * fill its memory.
- */
+/** The client when connections break, and when responses are late or lost. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { createGzip } from "node:zlib";
 import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
 /** Long enough for a busy machine to store a plant. */
 const fewMs = 1_000;
-
-/**
- * What the client may take in, with what buffers on the way hold. Compressed, a thousand times as
- * much fits into them, and on a busy machine they fill.
- */
-const takenBytesMax = 32 * 1024 * 1024;
-const compressedBytesMax = 16 * takenBytesMax;
-
-/** Responds without an end, as fast as the client reads. */
-async function openEndlessServer(status: number, isCompressed: boolean) {
-  const chunk = Buffer.alloc(64 * 1024, " ");
-  let sentBytes = 0;
-  const server = createServer((request, response) => {
-    request.resume();
-    const type = status < 400 ? "application/json" : "application/problem+json";
-    const encoding = isCompressed ? { "content-encoding": "gzip" } : {};
-    response.writeHead(status, { "content-type": type, ...encoding });
-    const target = isCompressed ? createGzip({ level: 1 }) : response;
-    // What is counted is on the wire: a full buffer of it is a hundred times as much, unpacked.
-    if (target !== response) {
-      target.pipe(response);
-      target.on("data", ({ length }) => {
-        sentBytes += length;
-      });
-    }
-    const send = () => {
-      while (!response.destroyed) {
-        if (target === response) sentBytes += chunk.length;
-        if (!target.write(chunk)) break;
-      }
-    };
-    target.on("drain", send);
-    send();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    sentBytes: () => sentBytes,
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
 
 export const troubleCases: ClientCases = {
   "creates each plant once, whichever way connections break": proxied(async (store, proxy) => {
@@ -148,26 +98,6 @@ export const troubleCases: ClientCases = {
       assert.equal((await failure(store.create({ name: "" }), PlantStoreProblem)).status, 400);
     },
   ),
-
-  async "stops reading a response without an end"(world) {
-    for (const [status, isCompressed] of [
-      [200, false],
-      [404, false],
-      [200, true],
-    ] as const) {
-      const server = await openEndlessServer(status, isCompressed);
-      const store = openStore(world, { url: server.url, retries: 0, timeoutMs: 100_000 });
-      // Compressing takes long, and all calls read in the same way.
-      const calls: (() => Promise<unknown>)[] = [() => store.create({ name: "Fern" })];
-      if (!isCompressed) calls.push(() => store.delete(7));
-      for (const call of calls) {
-        assert.equal((await failure(call(), PlantStoreProblem)).code, "unexpected");
-      }
-      const bytesMax = isCompressed ? compressedBytesMax : takenBytesMax;
-      assert.ok(server.sentBytes() < calls.length * bytesMax, `sent ${server.sentBytes()} bytes`);
-      server.close();
-    }
-  },
 
   async "reads a page of the longest plants that there are"(world) {
     const store = openStore(world);

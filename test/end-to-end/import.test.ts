@@ -191,7 +191,7 @@ test.each([
 
 test.each([
   ["a quote is not closed", "csv", 'name\nFern\n""\n"Moss\nIvy\n', "line 4"],
-  ["an array is cut off in a row", "json", '[{"name":""},\n{"name":"Fe', "line 2, column 1"],
+  ["an array is cut off in a row", "json", '[{"name":""},\n{"name":"Fe', "line 2, column 12"],
 ])("nothing is read on, nor written to --rejects, if %s", async (_what, format, text, place) => {
   const run = await openGarden(service, { user: `unclosed-${format}` });
   const rejects = join(folder.path, `rest.${format}`);

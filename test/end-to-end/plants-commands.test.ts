@@ -110,7 +110,7 @@ describe("plants", () => {
     ["plants add Fern --id 7", 5, "7"],
     ["plants list --limit many", 2, '"many"'],
     ["events --after many", 2, '"many"'],
-    ["events --after 12345", 1, "Leave out --after to see those that are kept."],
+    ["events --after 12345", 1, "Leave out --after to see the events that are kept."],
     ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
     ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
     ["plants list --token x", 2, "--token"],
