@@ -21,6 +21,8 @@ beforeAll(async () => {
       "/": new Response("<!doctype html><title>A page</title><link rel=icon href='data:,'>", {
         headers: { "content-type": "text/html" },
       }),
+      // Where a page goes after the test.
+      "/healthz": new Response("ok"),
       "/client.js": new Response(Bun.file(join(folder.path, "plant-store.js"))),
     },
   });
