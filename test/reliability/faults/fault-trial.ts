@@ -125,14 +125,18 @@ export async function inject(injection: Injection): Promise<Trial> {
   let followed = 0;
   /** What would a crash leave now? */
   const audit = async (when: string) => {
+    // It writes now and then by itself: the files must be of one moment.
+    service?.signal("SIGSTOP");
+    const left = readImage(root);
     const calls = parseCalls(io.log());
     for (const call of calls.slice(followed)) disk.follow(call);
     followed = calls.length;
+    service?.signal("SIGCONT");
     const check = async (image: Image, dice: Dice, crash: string) => {
       const found = await examine(image, token ? [{ token, entries }] : [], dice);
       faults.push(...found.map((fault) => `${when}, after ${crash}: ${fault}`));
     };
-    await check(readImage(root), () => 0, "a kill");
+    await check(left, () => 0, "a kill");
     // The least that may be left, and two disks with more.
     for (const dice of [() => 0, ...[0, 1].map((more) => makeDice(spread(followed + more)))]) {
       await check(disk.cut(dice), dice, "a power cut");
