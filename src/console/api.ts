@@ -60,7 +60,9 @@ export class Api extends PlantStore {
       url: new URL(".", document.baseURI).href,
       token,
       // Somebody is waiting: few retries, and no long waits for a rate limit.
-      ...{ retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 },
+      retries: 2,
+      limitedRetries: 4,
+      retryAfterMsMax: 15_000,
       async fetch(target, init) {
         if (init.method === "GET") return fetch(target, init);
         writes.running++;

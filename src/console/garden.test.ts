@@ -65,8 +65,10 @@ describe("what others do", () => {
   test("removes what is out of view, and marks what is in view until it comes back", () => {
     const { garden, follow } = makeViewed();
     follow(
-      ...[event("deleted", plant(2n, "hall")), event("deleted", plant(8n, "hall"))],
-      ...[event("replaced", plant(10n, "porch")), event("replaced", plant(20n, "porch"))],
+      event("deleted", plant(2n, "hall")),
+      event("deleted", plant(8n, "hall")),
+      event("replaced", plant(10n, "porch")),
+      event("replaced", plant(20n, "porch")),
     );
     expect(idsOf(garden)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
     const left = garden.plants.slice(1, 5).map((each): string => each.left ?? "");
@@ -82,7 +84,8 @@ describe("what others do", () => {
     const { garden, follow } = makeViewed();
     follow(
       ...[3n, 5n, 7n, 21n].map((id) => event("created", plant(id, "hall"))),
-      ...[event("deleted", plant(3n, "hall")), event("replaced", plant(5n, "porch"))],
+      event("deleted", plant(3n, "hall")),
+      event("replaced", plant(5n, "porch")),
     );
     expect(garden.waiting).toEqual([plant(7n, "hall")]);
     expect(garden.size).toBe(11);

@@ -98,7 +98,7 @@ export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolea
  * The tags of a garden in code point order, with their numbers of plants. Counting walks the index
  * by tag, a few thousand plants at a time. A tag that fits into one step is counted in one
  * statement, so its number is exact for that moment. A tag with more plants takes several steps,
- * and a plant that is added or deleted meanwhile counts if its step comes after that.
+ * and a plant that is added or deleted meanwhile counts only if its step comes later.
  */
 export function scanTags(
   reader: PlantReader,

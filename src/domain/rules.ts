@@ -21,7 +21,7 @@ type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse |
 
 export type HashedWrite = HashedCreate | PutWrite | DeleteWrite;
 
-/** Call this on the request's thread: the one that commits has no time to hash. */
+/** Call this on the request's thread, not on the one that commits: hashing takes time. */
 export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;

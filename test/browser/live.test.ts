@@ -80,7 +80,10 @@ describe("what others do", () => {
       await page.click("#plant-delete");
       await page.waitForSelector("#undo:not([hidden])");
       expect(await shownNames(page)).toEqual([
-        ...["Monstera deliciosa", "Rosmarinus officinalis", "Ocimum basilicum", "Fern"],
+        "Monstera deliciosa",
+        "Rosmarinus officinalis",
+        "Ocimum basilicum",
+        "Fern",
       ]);
     },
   );
@@ -157,7 +160,9 @@ describe("what others do", () => {
       await page.waitForSelector(".row.changed:has-text('kitchen')");
       await waitForTitle(page, "2 plants");
       expect(await shownNames(page)).toEqual([
-        ...["Rosmarinus officinalis", "Salvia officinalis", "Borago OFFICINÁLIS"],
+        "Rosmarinus officinalis",
+        "Salvia officinalis",
+        "Borago OFFICINÁLIS",
       ]);
     },
   );
@@ -267,7 +272,10 @@ describe("the activity panel", () => {
         access: { user: "alice", garden: "small" },
         viewport: { width: 390, height: 700 },
       },
-      ...{ deviceScaleFactor: 2, hasTouch: true, isMobile: true, isSignedIn: false },
+      deviceScaleFactor: 2,
+      hasTouch: true,
+      isMobile: true,
+      isSignedIn: false,
     },
     async (garden) => {
       const { page, token } = garden;
@@ -334,7 +342,8 @@ describe("the console", () => {
         "**/events?*",
         (route) =>
           route.fulfill({
-            ...{ status: 410, json: problem },
+            status: 410,
+            json: problem,
             contentType: "application/problem+json",
           }),
         { times: 1 },

@@ -105,7 +105,9 @@ export function useConsole(args: readonly string[] = []) {
       const { page } = opened;
       if (isSignedIn) await signIn(page, token);
       await run({
-        ...{ service, page, token },
+        service,
+        page,
+        token,
         call: (request, body) => service.call(request, { token, ...(body && { body }) }),
         stored: () => harvest(service, token),
       });

@@ -56,7 +56,9 @@ const orderRows = rowsOf("order", {
 
 const searchRows = rowsOf("search", {
   "q finds plants by a part of their name or tag": [
-    ...[named(1, "Monstera deliciosa"), named(2, "Fern", "monster"), named(3, "Ivy")],
+    named(1, "Monstera deliciosa"),
+    named(2, "Fern", "monster"),
+    named(3, "Ivy"),
     search("onster", [...found("Monstera deliciosa"), { name: "Fern", tag: "monster" }]),
     search("monstera", found("Monstera deliciosa")),
     search("ferns", []),
@@ -70,7 +72,10 @@ const searchRows = rowsOf("search", {
     search("fernpond", []),
   ],
   "neither case nor accents matter, in the plant or in the search": [
-    ...[named(1, "CRÈME Brûlée"), named(2, "\u0130stanbul"), named(3, "ΟΔΟΣ"), named(4, "\ufb01g")],
+    named(1, "CRÈME Brûlée"),
+    named(2, "\u0130stanbul"),
+    named(3, "ΟΔΟΣ"),
+    named(4, "\ufb01g"),
     search("creme BRULEE", found("CRÈME Brûlée")),
     search("bru\u0302lée", found("CRÈME Brûlée")),
     search("istan", found("\u0130stanbul")),
@@ -78,7 +83,9 @@ const searchRows = rowsOf("search", {
     search("fig", found("\ufb01g")),
   ],
   "a search may have any characters": [
-    ...[named(1, "100% [a].*"), named(2, "a_b"), named(3, `${leaf} leaf`)],
+    named(1, "100% [a].*"),
+    named(2, "a_b"),
+    named(3, `${leaf} leaf`),
     search("0%", found("100% [a].*")),
     search("[A].*", found("100% [a].*")),
     search("_", found("a_b")),
@@ -95,7 +102,10 @@ const searchRows = rowsOf("search", {
     ["GET {next}", { json: [{ id: "{1}", name: "{name} 1", tag: "a&b" }], ...atEnd }],
   ],
   "following Link finds every plant, with a limit of 0, too": [
-    ...[named(1, "fern a"), named(2, "ivy"), named(3, "fern b"), named(4, "ivy")],
+    named(1, "fern a"),
+    named(2, "ivy"),
+    named(3, "fern b"),
+    named(4, "ivy"),
     ["GET /plants?q=fern&limit=0", { json: [], ...toNext }],
     ["GET {next}", { json: found("fern a"), ...toNext }],
     ["GET {next}", { json: found("fern b"), ...atEnd }],
@@ -119,7 +129,9 @@ const searchRows = rowsOf("search", {
     [`GET /plants?q=${encodeURIComponent(leaf.repeat(101))}`, { errors: ["q"] }],
   ],
   "words are what white space separates, before accents are dropped": [
-    ...[named(1, "e\u00b4f"), named(2, "café"), named(3, "e x f")],
+    named(1, "e\u00b4f"),
+    named(2, "café"),
+    named(3, "e x f"),
     search("e\u00b4f", found("e\u00b4f")),
   ],
   "a q that is empty, only white space, with U+0000, invalid UTF-8 or given twice is 400": each(
@@ -142,8 +154,12 @@ const tagRows = rowsOf("tags", {
       "GET /tags",
       {
         json: [
-          ...[count("", 1), count("B", 1), count("a", 2), count("b", 1)],
-          ...[count("\uff21", 1), count(leaf, 1)],
+          count("", 1),
+          count("B", 1),
+          count("a", 2),
+          count("b", 1),
+          count("\uff21", 1),
+          count(leaf, 1),
         ],
         ...atEnd,
       },
@@ -185,7 +201,8 @@ const tagRows = rowsOf("tags", {
     [as("read", "GET /tags"), { json: [count("a", 1)] }],
   ],
   "HEAD of the tags has the Link that GET has": [
-    ...[tagged(1, "a"), tagged(2, "b")],
+    tagged(1, "a"),
+    tagged(2, "b"),
     ["GET /tags?limit=1", toNext],
     ["HEAD /tags?limit=1", { same: ["Link"] }],
   ],

@@ -1,4 +1,4 @@
-/** Reads the events of gardens, and finds those that are old enough to be forgotten. */
+/** Reads events, and finds the ones that are old enough to be forgotten. */
 import type { Database } from "bun:sqlite";
 import type { Plant } from "../../domain/plant.ts";
 import type { EventReader, GardenEvent } from "../../domain/storage.ts";

@@ -17,7 +17,7 @@ const forgottenEventsMax = 1_000;
 export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
-  /** Returns whether the garden may have more events of before that time. */
+  /** Returns whether the garden may still have events from before that time. */
   forgetEvents(garden: string, beforeMs: number): boolean;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }

@@ -118,7 +118,11 @@ async function gather({ engine, threads, instances }: Setup, listeners: number, 
   }
   const kept = stack.move();
   return {
-    ...{ audience, services, tokens, portOf, before },
+    audience,
+    services,
+    tokens,
+    portOf,
+    before,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
