@@ -25,7 +25,7 @@ type Resume = (isLate: boolean) => void;
 export class Scheduler {
   readonly #waiting = new FairQueue<Resume>();
   #isTicking = false;
-  #tickStartMs = 0;
+  #tickStartMs = Number.NEGATIVE_INFINITY;
 
   /** Whether a slice may run now, without waiting for its turn. */
   mayRun(nowMs = performance.now()): boolean {
