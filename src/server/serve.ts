@@ -18,7 +18,7 @@ import { createReadinessMemory } from "./readiness.ts";
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
 /** A storage that hangs must not hold up the stop: `docker stop` kills after 10 seconds. */
-const stopMs = 9_500;
+const stopMs = 9_000;
 
 export interface Service {
   /** Without a trailing slash. */

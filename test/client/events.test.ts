@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { PlantStore, PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { runProgram } from "../end-to-end/running-service.ts";
+import { runProgram, waitFor } from "../end-to-end/running-service.ts";
 import { pickPorts } from "../processes.ts";
 import { makePlace, type Place } from "../reliability/audited-store.ts";
 import { RestartingService } from "../reliability/restarting-service.ts";
@@ -82,10 +82,13 @@ describe.each(engines)("a client of a service on %s", (engine) => {
     const backup = join(place.folder, "plants.backup");
     const backed = await runProgram(["backup", backup, "--database", place.database]);
     expect(backed.exitCode).toBe(0);
-    const following = failure(collect(follower.events({ after: 0 })), PlantStoreProblem);
     await writer.create({ name: "Fern" });
-    await take(writer.events({ after: 0 }), 2);
-    await Bun.sleep(1_000);
+    const seen: number[] = [];
+    const follow = async () => {
+      for await (const { seq } of follower.events({ after: 0 })) seen.push(seq);
+    };
+    const following = failure(follow(), PlantStoreProblem);
+    await waitFor(() => seen.length === 2 || undefined);
     await service.kill();
     await using restored = await openPlace();
     const { database } = restored;

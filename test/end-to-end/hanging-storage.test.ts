@@ -16,6 +16,9 @@ beforeAll(async () => {
 
 afterAll(() => pausedServer.stop());
 
+/** Ten seconds, and what a busy machine adds to the end of a process. */
+const stopMsMax = 13_000;
+
 type HoldUp = (service: RunningService) => Promise<Release>;
 
 const pauseServer: HoldUp = async () => {
@@ -89,7 +92,7 @@ async function checkStop(service: RunningService, holdUp: HoldUp): Promise<void>
     const signaledAtMs = performance.now();
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
-    expect(performance.now() - signaledAtMs).toBeLessThan(10_000);
+    expect(performance.now() - signaledAtMs).toBeLessThan(stopMsMax);
     await Promise.all(creating);
   } finally {
     await letGo();
