@@ -18,7 +18,12 @@ export const noGarden = "\n";
 export class FairQueue<Item> {
   /** By garden. The garden whose turn is next comes first. */
   readonly #queues = new Map<string, Entry<Item>[]>();
+  readonly #now: () => number;
   length = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /** How many gardens have something in it. */
   get gardens(): number {
@@ -26,7 +31,7 @@ export class FairQueue<Item> {
   }
 
   push(garden: string, item: Item): void {
-    const entry = { item, queuedAtMs: performance.now() };
+    const entry = { item, queuedAtMs: this.#now() };
     const queue = this.#queues.get(garden);
     if (queue) queue.push(entry);
     else this.#queues.set(garden, [entry]);
@@ -48,8 +53,9 @@ export class FairQueue<Item> {
   }
 
   /** Removes what has waited too long, the oldest of each garden first, unless it `mayWait`. */
-  removeLate(mayWait: (item: Item) => boolean, nowMs = performance.now()): Item[] {
+  removeLate(mayWait: (item: Item) => boolean): Item[] {
     const removed: Item[] = [];
+    const nowMs = this.#now();
     for (const [garden, queue] of this.#queues) {
       if (!queue[0] || !isLate(queue[0], nowMs)) continue;
       const kept = queue.filter((entry) => {

@@ -20,10 +20,15 @@ import { FairQueue, isLate } from "../async/fair-queue.ts";
  */
 const tickMsMax = 10;
 
+/** If a tick begins this much later than it should, the whole process stood still. */
+const stallMs = 100;
+
 type Resume = (isLate: boolean) => void;
 
 export class Scheduler {
-  readonly #waiting = new FairQueue<Resume>();
+  readonly #waiting = new FairQueue<Resume>(() => this.#waitingMs());
+  /** How long the process has stood still: nobody who waits then is held up by others. */
+  #stalledMs = 0;
   #isTicking = false;
   #tickStartMs = Number.NEGATIVE_INFINITY;
 
@@ -50,13 +55,20 @@ export class Scheduler {
     setImmediate(this.#tick);
   }
 
+  /** The clock by which a slice has waited too long. */
+  #waitingMs(): number {
+    return performance.now() - this.#stalledMs;
+  }
+
   readonly #tick = () => {
     this.#isTicking = false;
     const startMs = performance.now();
+    const delayMs = startMs - this.#tickStartMs;
+    if (delayMs > stallMs) this.#stalledMs += delayMs;
     for (let nowMs = startMs; nowMs - startMs < tickMsMax; nowMs = performance.now()) {
       const next = this.#waiting.shift();
       if (!next) return;
-      next.item(isLate(next, nowMs));
+      next.item(isLate(next, this.#waitingMs()));
       // Slice by slice. If thousands of responses that overtake their requests' bodies settle
       // together, the runtime recurses until the stack overflows.
       drainMicrotasks();
