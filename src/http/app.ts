@@ -1,7 +1,9 @@
 /**
  * A request's way through the service, stage by stage: its turn, host, path, method, token, rate,
  * scope, content type and body, the operation, the response. A request that waited too long is
- * refused after the scope. One `catch` turns an error into a problem, and one log line ends it.
+ * refused after the scope. A request with a long body doesn't wait for its first turn: there is room
+ * for the body, or it's refused before the runtime has received it. One `catch` turns an error into
+ * a problem, and one log line ends it.
  */
 import { noGarden } from "../async/fair-queue.ts";
 import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
@@ -86,23 +88,31 @@ export function createApp(deps: AppDeps): App {
     let level: number | undefined;
     let tokenError: string | undefined;
     let reserved: Reservation | undefined;
+    let hasWaited = false;
     let reply: Reply;
     try {
+      if (body.isPending || arrival.operation?.body) reserved = reservedBytes.open(arrival.queue);
+      if (body.isLong) reserved?.add(body.reservedBytes);
       const route = checkTarget(arrival);
       const operation = checkMethod(arrival, route);
       if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
       else {
         if (operation.scope) {
           trace?.enter("authenticate");
-          caller = arrival.cachedCaller ?? (await authenticate(arrival));
+          caller = arrival.cachedCaller;
+          if (!caller) {
+            if (arrival.token === undefined) throw unauthenticated;
+            hasWaited = true;
+            caller = await authenticator.authenticate(arrival.token);
+          }
           level = limiter?.take(caller);
           checkCaller(caller, operation.scope, level);
           if (isLate) throw overloaded;
-          reserved = operation.body && reservedBytes.open(caller.garden);
         }
-        reply =
-          findCached(arrival, operation, caller) ??
-          (await runOperation(arrival, operation, caller, reserved));
+        if (operation.body) body.check(operation.body.bytesMax);
+        const cached = findCached(arrival, operation, caller);
+        hasWaited ||= !cached;
+        reply = cached ?? (await runOperation(arrival, operation, caller, reserved));
       }
     } catch (error) {
       const shown = toPlantStoreError(error);
@@ -111,18 +121,12 @@ export function createApp(deps: AppDeps): App {
       reply = toProblem(shown, arrival, level);
     }
     // Not together with others (see `Scheduler`), and soon: the rest of the body takes memory.
-    if (body.isPending) await scheduler.turn(earlyResponses);
+    if (body.isPending && hasWaited) await scheduler.turn(earlyResponses);
     const { status } = reply;
     return respond(arrival, reply, { caller, level }, (error) => {
       reserved?.[Symbol.dispose]();
       finish(arrival, { status, caller, tokenError, error });
     });
-  }
-
-  /** A token that isn't cached is a read like any other. */
-  async function authenticate({ token }: Arrival): Promise<Caller> {
-    if (token === undefined) throw unauthenticated;
-    return authenticator.authenticate(token);
   }
 
   /** Every request of the caller counts, even if it is refused later. */
@@ -251,7 +255,7 @@ export function createApp(deps: AppDeps): App {
     fetch(request, isPathExact = true) {
       const nowMs = performance.now();
       const arrival = receive(request, isPathExact, nowMs);
-      if (scheduler.mayRun(nowMs)) return handle(arrival, false);
+      if (arrival.body.isLong || scheduler.mayRun(nowMs)) return handle(arrival, false);
       return scheduler.turn(arrival.queue).then((isLate) => handle(arrival, isLate));
     },
   };

@@ -38,6 +38,26 @@ export class IncomingBody {
     this.isPending = hasBody(request.headers);
   }
 
+  /** Whether it may be longer than any plant: the runtime keeps what arrives until it's read. */
+  get isLong(): boolean {
+    return this.isPending && !isSmall(declaredBytes(this.#request.headers));
+  }
+
+  /** What to reserve for a long body before it's read; of one without a length, the least. */
+  get reservedBytes(): number {
+    const bytes = declaredBytes(this.#request.headers) ?? smallBodyBytes;
+    return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
+  }
+
+  /** Fails with `unsupported-media-type`, `too-large` or `invalid-request`, without reading. */
+  check(bytesMax: number): void {
+    const { headers } = this.#request;
+    checkContentType(headers);
+    const bytes = declaredBytes(headers);
+    if (Number.isNaN(bytes)) throw ambiguousLength;
+    if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
+  }
+
   /**
    * Whether the connection must be closed after the response, because the rest of the body could be
    * taken for the next request. A short rest is read and dropped, so that a proxy that is still
@@ -51,7 +71,7 @@ export class IncomingBody {
 
   /**
    * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`.
-   * `reserved` counts what has arrived of a body that is longer than any plant.
+   * `reserved` counts what has arrived of a body without a length.
    */
   read(bytesMax: number, reserved: Reservation): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -86,7 +106,7 @@ export function checkFraming(headers: Headers): void {
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-export function checkContentType(headers: Headers): void {
+function checkContentType(headers: Headers): void {
   const type = headers.get("content-type");
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const isExpected = type === null ? !hasBody(headers) : jsonType.test(type);
@@ -111,15 +131,15 @@ function decode(bytes: Uint8Array): string | undefined {
 
 function readBytes(request: Request, bytesMax: number, reserved: Reservation): Promise<Uint8Array> {
   const bytes = declaredBytes(request.headers);
-  if (Number.isNaN(bytes))
-    throw refuse({ header: "Content-Length", detail: "must be given once, as a number." });
-  if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
-  const isSmall = bytes !== undefined && bytes <= smallBodyBytes;
-  return isSmall ? request.bytes() : readChunks(request, bytesMax, reserved);
+  return isSmall(bytes) ? request.bytes() : readChunks(request, bytesMax, reserved);
 }
 
 /** Every valid plant fits, with each character escaped. Longer bodies are bulks, or not valid. */
 export const smallBodyBytes = 4 * 1024;
+
+function isSmall(bytes: number | undefined): boolean {
+  return bytes !== undefined && bytes <= smallBodyBytes;
+}
 
 const chunksPerTick = 16;
 
@@ -130,15 +150,13 @@ async function readChunks(
 ): Promise<Uint8Array> {
   const { signal } = request;
   const hasLength = declaredBytes(request.headers) !== undefined;
-  // Where nothing is left, a long body is refused before it is read.
-  if (hasLength) reserved.add(smallBodyBytes);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
-    // Plants always find room.
-    if (hasLength || bytes > smallBodyBytes) reserved.add(chunk.byteLength);
+    // The first bytes are reserved already, like all of a body with a length.
+    if (!hasLength && bytes > smallBodyBytes) reserved.add(chunk.byteLength);
     chunks.push(chunk);
     // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
@@ -174,6 +192,11 @@ function refuseLate(): void {
   clearInterval(deadlineTimer);
   deadlineTimer = undefined;
 }
+
+const ambiguousLength = refuse({
+  header: "Content-Length",
+  detail: "must be given once, as a number.",
+});
 
 function tooLarge(bytesMax: number): PlantStoreError {
   return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);

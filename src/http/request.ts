@@ -3,7 +3,6 @@ import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
 import type { Arrival } from "./arrival.ts";
-import { checkContentType } from "./body.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
@@ -18,11 +17,9 @@ export async function readInput(
   scheduler: Scheduler,
 ): Promise<Input> {
   const { request, body: incoming } = arrival;
-  const { headers } = request;
   const isHead = request.method === "HEAD";
   const errors: ValidationError[] = [];
-  if (operation.body) checkContentType(headers);
-  else if (incoming.isPending) {
+  if (!operation.body && incoming.isPending) {
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
   const parameters = readParameters(operation, arrival, errors);

@@ -50,6 +50,9 @@ export const libraryMark = "/LIBRARY";
 const stay = { durationMs: 41_000, openMsMax: 36_000 };
 const unfinished = (token: string) =>
   request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
+const unfinishedLong = (token: string) =>
+  request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16);
+const unknownToken = (turn: number) => `plant_${String(turn).padStart(49, "0")}`;
 const repeat = (plant: string, count: number) => `[${Array<string>(count).fill(plant)}]`;
 const bulk256 = repeat('{"name":"Monstera deliciosa","tag":"office"}', 256);
 const longName = "🌱".repeat(150);
@@ -93,9 +96,17 @@ export const crowds: readonly Crowd[] = [
     name: "unfinished bodies of 64 KiB",
     connections: 8_000,
     users: 4,
-    send: (token) => request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16),
+    send: unfinishedLong,
     next: "wait",
     durationMs: 20_000,
+    grownMbMax: 100,
+  },
+  {
+    name: "unfinished bodies of 64 KiB, no token",
+    connections: 8_000,
+    send: () => unfinishedLong(""),
+    next: "wait",
+    waveMs: 3_000,
     grownMbMax: 100,
   },
   {
@@ -169,7 +180,7 @@ export const crowds: readonly Crowd[] = [
   {
     name: "unknown tokens",
     connections: 600,
-    send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
+    send: (_, turn) => request("GET /plants", unknownToken(turn)),
   },
   {
     name: "tiny chunks",
