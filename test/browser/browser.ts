@@ -108,21 +108,16 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
 }
 
 /**
- * Expects no barriers to access, in light and dark colors, or none that break `onlyRule`, on the
- * page or in the part of it that the selector finds. Takes pictures if they are wanted.
+ * Expects no barriers to access, in light and dark colors, or none that break `onlyRule`. Takes
+ * pictures if they are wanted. Costs a second, so a test inspects what no other one shows.
  */
-export async function inspect(
-  page: Page,
-  name: string,
-  onlyRule?: string,
-  selector = "html",
-): Promise<void> {
+export async function inspect(page: Page, name: string, onlyRule?: string): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
     const rule = colorScheme === "light" ? onlyRule : "color-contrast";
-    const barriers = await findBarriers(page, selector, rule);
+    const barriers = await findBarriers(page, rule);
     expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
   await page.emulateMedia({ colorScheme: null });
@@ -135,11 +130,10 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-async function findBarriers(page: Page, selector: string, onlyRule?: string): Promise<string[]> {
-  const order = { selector, rule: onlyRule };
-  return page.evaluate(async ({ selector, rule }) => {
+async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
+  return page.evaluate(async (rule) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run(selector, {
+    const { violations } = await axe.run({
       resultTypes: ["violations"],
       preload: false,
       ...(rule && { runOnly: [rule] }),
@@ -147,5 +141,5 @@ async function findBarriers(page: Page, selector: string, onlyRule?: string): Pr
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );
-  }, order);
+  }, onlyRule);
 }

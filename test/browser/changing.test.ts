@@ -114,7 +114,7 @@ describe("adding a plant", () => {
       await page.click("#plant-delete");
       await page.waitForSelector("#undo:visible");
       expect(await page.textContent("#undo-text bdi")).toBe(rightToLeft.name);
-      await inspect(page, "right-to-left");
+      await takePicture(page, "right-to-left");
     },
   );
 
@@ -127,7 +127,7 @@ describe("adding a plant", () => {
       await page.route("**/plants", loseResponse);
       await add(page, "Acer");
       await addError("did not respond");
-      await inspect(page, "unanswered");
+      await takePicture(page, "unanswered");
       for (const [response, error] of [
         [limited(99), "Too soon."],
         [signInPage, "Something other than the service responded, with status 200."],
@@ -215,7 +215,7 @@ describe("deleting a plant", () => {
       await page.click("#plant-delete");
       await page.waitForSelector("#plant-note:has-text('It was “Fern”, tagged “hall”.')");
       expect(await page.textContent("#plant-title")).toBe("Royal fern");
-      await inspect(page, "delete-conflict");
+      await takePicture(page, "delete-conflict");
       await page.keyboard.press("Enter");
       await page.waitForSelector("#plant", { state: "hidden" });
       expect(await stored()).toEqual(["Royal fern", "Ivy"]);
@@ -302,7 +302,7 @@ testGarden(
     expect(await page.isVisible("#add")).toBe(false);
     expect(await page.isVisible("#selection")).toBe(false);
     expect(await page.isVisible("#export")).toBe(true);
-    await inspect(page, "read-only");
+    await takePicture(page, "read-only");
     await page.focus(".opener");
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");

@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 
 const noChromium = 3;
 /** A browser that takes longer to show an almost empty page counts as missing. */
-const startMs = 20_000;
+const startMs = 60_000;
 const installedNames = [
   "chromium",
   "chromium-browser",

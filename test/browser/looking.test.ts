@@ -58,7 +58,7 @@ describe("a list of plants", () => {
       }
       await page.fill("#filter", "cactus");
       await page.waitForSelector("#no-match:has-text('No name or tag has “cactus”.')");
-      await inspect(page, "no-match");
+      await takePicture(page, "no-match");
       await page.click("#clear-filter");
       await waitForTitle(page, "12 plants");
       expect(await page.locator("#tags .chip").allTextContents()).toEqual([

@@ -1,7 +1,7 @@
 /** Selecting plants in the console and deleting them, many at a time. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { inspect } from "./browser.ts";
+import { inspect, takePicture } from "./browser.ts";
 import { shownNames, somePlants, useConsole, waitForTitle } from "./signed-in.ts";
 
 const testGarden = useConsole();
@@ -69,7 +69,7 @@ testGarden(
     await page.click("#select-all:text-is('Select all 650 with this tag')");
     await page.waitForSelector("#select-all:text-is('Select none')");
     await page.click(".row:has-text('Plant 4')");
-    await inspect(page, "selecting-all");
+    await takePicture(page, "selecting-all");
     requests.length = 0;
     await page.click("#delete-selected:text-is('Delete 649 plants')");
     await page.click("#confirm-yes:text-is('Delete 649 plants')");

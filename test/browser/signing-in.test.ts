@@ -2,7 +2,7 @@
 import { describe, expect } from "bun:test";
 import { makeToken } from "../../src/auth/opaque-token.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
-import { inspect } from "./browser.ts";
+import { inspect, takePicture } from "./browser.ts";
 import {
   makeGarden,
   openCard,
@@ -19,7 +19,7 @@ const isSignedIn = false;
 
 describe("signing in", () => {
   testGarden("asks for a token, and says what is wrong", { isSignedIn }, async ({ page }) => {
-    await inspect(page, "sign-in");
+    await takePicture(page, "sign-in");
     await page.click("#sign-in-button");
     expect(await page.textContent("#token-error")).toBe("Paste a token first.");
     const notWhole = "This is not a whole token. Copy all of it again.";

@@ -40,7 +40,7 @@ const sources = makeTemporaryFolder();
 /** Takes long enough to be interrupted. */
 const large = join(sources.path, "large.db");
 const small = join(sources.path, "small.db");
-await fill(large, 60_000);
+await fill(large, 30_000);
 await fill(small, 900);
 await runProgram(["backup", join(sources.path, "small.backup"), "--database", small]);
 const intact = readFileSync(join(sources.path, "small.backup"));
@@ -182,7 +182,7 @@ test("a backup that is cut short, by a signal or a full disk, leaves the older o
 describe("in PostgreSQL nothing is left, and it can be run again, after", () => {
   test.each([
     ["a restore that is killed", () => ["restore", backup, "--database"], "SIGKILL"],
-    ["a copy that is stopped", () => ["copy", "--from", large, "--to"], "SIGINT"],
+    ["a copy that is stopped", () => ["copy", "--from", small, "--to"], "SIGINT"],
   ] as const)("%s", async (_, makeArguments, signal) => {
     writeFileSync(backup, intact);
     await using database = await makeDatabase();
@@ -191,14 +191,20 @@ describe("in PostgreSQL nothing is left, and it can be run again, after", () => 
     const intruder = new Client(database.url);
     await intruder.connect();
     await intruder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const watcher = new Client(database.url);
+    await watcher.connect();
     await using child = spawnProgram([...makeArguments(), database.url]);
-    await waitFor(async () => {
-      const [busy] = await database.query(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-           AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'`,
-      );
-      return busy;
-    });
+    await waitFor(
+      async () => {
+        const { rows } = await watcher.query(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+             AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'`,
+        );
+        return rows[0];
+      },
+      () => child.exitCode !== null && `It ended with ${child.exitCode}.`,
+    );
+    await watcher.end();
     child.kill(signal);
     if (signal === "SIGKILL") await child.exited;
     await intruder.end();

@@ -78,7 +78,8 @@ test.skipIf(skipsOutsideLinux())(
     for (const answer of answers) expect(answer).toStartWith("HTTP/1.1 201");
     expect(mostBytes - beforeBytes).toBeLessThan(80_000_000);
   },
-  120_000,
+  // A busy machine may refuse some of them with 503.
+  { timeout: 120_000, retry: 2 },
 );
 
 function residentBytes({ pid }: RunningService): number {

@@ -214,18 +214,19 @@ export async function collect(stream: ByteStream, take: (text: string) => void):
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }
 
-/** Polls until there is a result; gives up with a reason, or after a long while. */
+/** Polls until there is a result, less often as time passes; gives up with a reason, or late. */
 export async function waitFor<Result>(
   look: () => Result | undefined | Promise<Result | undefined>,
   giveUp: () => string | false | Promise<string | false> = () => false,
   timeoutMs = 60_000,
 ): Promise<Result> {
-  for (const startedAtMs = performance.now(); performance.now() - startedAtMs < timeoutMs; ) {
+  const startedAtMs = performance.now();
+  for (let passedMs = 0; passedMs < timeoutMs; passedMs = performance.now() - startedAtMs) {
     const result = await look();
     if (result !== undefined) return result;
     const reason = await giveUp();
     if (reason) throw new Error(reason);
-    await Bun.sleep(10);
+    await Bun.sleep(Math.min(100, 10 + passedMs / 20));
   }
   throw new Error(`It did not happen within ${timeoutMs} ms.`);
 }

@@ -14,7 +14,7 @@ import { Ledger } from "./ledger.ts";
 import { hangMs, listPlants } from "./plant-client.ts";
 import { Workload } from "./workload.ts";
 
-const clients = 12;
+const clientsCount = 12;
 const instancesCount = 2;
 /** PgBouncer finishes writes that waited in it while reads still pause, for up to 0.75 s. */
 const readyAgainMs = 2_000;
@@ -23,20 +23,23 @@ export class LoadedInstances {
   readonly ledger = new Ledger();
   readonly #services: readonly RunningService[];
 
-  private constructor(services: readonly RunningService[]) {
+  private constructor(
+    services: readonly RunningService[],
+    private readonly clients: number,
+  ) {
     this.#services = services;
     process.on("exit", () => {
       for (const service of services) service.signal("SIGKILL");
     });
   }
 
-  static async start(database: string): Promise<LoadedInstances> {
+  static async start(database: string, clients = clientsCount): Promise<LoadedInstances> {
     const token = await makeToken({ database }, "gardener");
     const services = Array.from({ length: instancesCount }, async () => ({
       ...(await startService({ database })),
       token,
     }));
-    return new LoadedInstances(await Promise.all(services));
+    return new LoadedInstances(await Promise.all(services), clients);
   }
 
   /**
@@ -48,7 +51,7 @@ export class LoadedInstances {
     fail: (load: Workload) => Promise<string>,
     mayStayReady = false,
   ): Promise<string[]> {
-    const load = new Workload(this.#services, this.ledger, { clients, seed });
+    const load = new Workload(this.#services, this.ledger, { clients: this.clients, seed });
     let isOver = false;
     const watching = this.#services.map((service) => this.#watch(service, () => isOver));
     const server = await fail(load).finally(async () => {

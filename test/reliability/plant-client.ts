@@ -1,5 +1,5 @@
 /** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
-import type { RunningService } from "../end-to-end/running-service.ts";
+import { insist, type RunningService } from "../end-to-end/running-service.ts";
 import {
   type Entry,
   type KeyedRequest,
@@ -225,7 +225,7 @@ export async function repeat(
   storedId: string | undefined,
 ): Promise<string[]> {
   const headers = { "Idempotency-Key": name };
-  const response = await service.call("POST /plants", { token, body, headers });
+  const response = await insist(() => service.call("POST /plants", { token, body, headers }));
   const isReplayed = response.headers.get("idempotency-replayed") === "true";
   const { tag } = JSON.parse(body);
   const isRight =

@@ -9,6 +9,8 @@ import { admitChecks, FailoverTrial } from "./prove.ts";
 
 setDefaultTimeout(120_000);
 
+/** Few, since other tests run at the same time. */
+const clients = 4;
 let trial: FailoverTrial;
 /** Another one in each run; a failure shows it. */
 let seed = Math.floor(Math.random() * 1_000_000);
@@ -16,16 +18,19 @@ let seed = Math.floor(Math.random() * 1_000_000);
 const isSkipped = skipsUnless(hasHaproxy, "not installed: haproxy");
 
 beforeAll(async () => {
-  if (!isSkipped) trial = await FailoverTrial.start();
+  if (!isSkipped) trial = await FailoverTrial.start(clients);
 });
 
 afterAll(() => trial?.stop());
 
-/** `npm run prove failover` also shuts the primary down, which needs none of what these do. */
+/**
+ * `npm run prove failover` also cuts the standby off before the primary is killed, so that commits
+ * wait in vain, and shuts the primary down.
+ */
 describe.skipIf(isSkipped)(
   "every response holds, and writes resume without a restart, when the primary is",
   () => {
-    test.each(["killed", "cut off", "frozen"] as const)("%s", async (loss) => {
+    test.each(["killed", "frozen"] as const)("%s", async (loss) => {
       if (loss !== "killed") await trial.replaceStandby();
       const { faults } = await trial.run(loss, ++seed);
       expect({ seed, faults }).toEqual({ seed, faults: [] });

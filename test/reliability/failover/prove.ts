@@ -41,14 +41,15 @@ export class FailoverTrial {
     private readonly instances: LoadedInstances,
   ) {}
 
-  static async start(): Promise<FailoverTrial> {
+  static async start(clients?: number): Promise<FailoverTrial> {
     const primary = await startPostgres(flags);
     await admitChecks(primary);
     const standby = await startStandby(primary);
     const urlOf = (port: number) =>
       `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
     const port = await startDatabaseProxy("postgresql.cfg", [primary, standby], urlOf);
-    const trial = new FailoverTrial(primary, standby, await LoadedInstances.start(urlOf(port)));
+    const instances = await LoadedInstances.start(urlOf(port), clients);
+    const trial = new FailoverTrial(primary, standby, instances);
     await trial.waitForStandby(true);
     return trial;
   }

@@ -40,7 +40,6 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
         { ...(cases[0] as Case), nth: 41 },
         { ...(cases[9] as Case), nth: 31 },
         { ...(cases[12] as Case), nth: 61 },
-        { ...(cases[17] as Case), nth: 1 },
         { ...(cases[9] as Case), nth: 1, failure: { kinds: ["open", ...changes], error: "EROFS" } },
       ];
       const trials = await Promise.all(sampled.map(inject));

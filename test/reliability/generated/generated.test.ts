@@ -7,8 +7,8 @@ import { GeneratedTrial } from "./generated-trial.ts";
 setDefaultTimeout(180_000);
 
 test.each([
-  ["sqlite", 30],
-  ["postgres", 10],
+  ["sqlite", 12],
+  ["postgres", 6],
 ] as const)("rows with changes get documented responses, on %s", async (engine, count) => {
   await using place = await makePlace(engine);
   const trial = await GeneratedTrial.start({ database: place.database });

@@ -6,8 +6,10 @@ setDefaultTimeout(120_000);
 
 const seed = 6;
 
-test("every response holds, whenever the service is killed or told to stop", async () => {
-  const { faults, figures } = await live({ seed, ends: moments, threads: 2, isSecure: false });
+test("every response holds, whenever the service is killed", async () => {
+  // The test below has the stop, whose long list takes long to fill.
+  const ends = moments.filter((moment) => moment !== "stop");
+  const { faults, figures } = await live({ seed, ends, threads: 2, isSecure: false });
   expect(faults).toEqual([]);
   expect(figures["confirmed writes"]).toBeGreaterThan(0);
   expect(figures.bulks).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { followEvents } from "./consumer.ts";
 
 setDefaultTimeout(120_000);
 
-const disconnects = 15;
+const disconnects = 8;
 
 test.each([
   ["SQLite", { engine: "sqlite", threads: [2] }],

@@ -9,7 +9,7 @@ setDefaultTimeout(120_000);
 
 const seed = 7;
 const writes = 120;
-const imagesCount = 20;
+const imagesCount = 10;
 
 test.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
   "after a power cut, every confirmed write is there, on every disk that may be left",
