@@ -1,9 +1,9 @@
 /**
  * A request's way through the service, stage by stage: its turn, host, path, method, token, rate,
  * scope, content type and body, the operation, the response. A request that waited too long is
- * refused after the scope. A request with a long body doesn't wait for its first turn: there is room
- * for the body, or it's refused before the runtime has received it. One `catch` turns an error into
- * a problem, and one log line ends it.
+ * refused after the scope. One with a long body doesn't wait for its first turn: there is room for
+ * the body, or it's refused before the runtime has received it. One `catch` turns an error into a
+ * problem, and one log line ends it.
  */
 import { noGarden } from "../async/fair-queue.ts";
 import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
@@ -91,8 +91,7 @@ export function createApp(deps: AppDeps): App {
     let hasWaited = false;
     let reply: Reply;
     try {
-      if (body.isPending || arrival.operation?.body) reserved = reservedBytes.open(arrival.queue);
-      if (body.isLong) reserved?.add(body.reservedBytes);
+      reserved = reserve(arrival, arrival.queue);
       const route = checkTarget(arrival);
       const operation = checkMethod(arrival, route);
       if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
@@ -104,6 +103,8 @@ export function createApp(deps: AppDeps): App {
             if (arrival.token === undefined) throw unauthenticated;
             hasWaited = true;
             caller = await authenticator.authenticate(arrival.token);
+            reserved?.[Symbol.dispose]();
+            reserved = reserve(arrival, caller.garden);
           }
           level = limiter?.take(caller);
           checkCaller(caller, operation.scope, level);
@@ -127,6 +128,14 @@ export function createApp(deps: AppDeps): App {
       reserved?.[Symbol.dispose]();
       finish(arrival, { status, caller, tokenError, error });
     });
+  }
+
+  /** For what takes memory until the response is sent. A long body must find room at once. */
+  function reserve({ body, operation }: Arrival, queue: string): Reservation | undefined {
+    if (!body.isPending && !operation?.body) return undefined;
+    const reserved = reservedBytes.open(queue);
+    if (body.isLong) reserved.add(body.reservedBytes);
+    return reserved;
   }
 
   /** Every request of the caller counts, even if it is refused later. */

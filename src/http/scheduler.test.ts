@@ -42,7 +42,7 @@ test("gardens take turns, and what a slice does in microtasks counts as its time
 
 test("a turn says whether it came too late for a request", async () => {
   const scheduler = new Scheduler();
-  const turns = Array.from({ length: 60 }, async () => {
+  const turns = Array.from({ length: 100 }, async () => {
     const isLate = await scheduler.turn("ann");
     busyWait(10);
     return isLate;

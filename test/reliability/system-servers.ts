@@ -33,13 +33,15 @@ export function findPrograms<const Names extends readonly string[]>(
 
 /**
  * Not as root, which PostgreSQL and PgBouncer refuse, and in its own process group, so that Ctrl+C
- * doesn't stop it before its clients. It ends with this process.
+ * doesn't stop it before its clients. It ends with this process, even one that tells no listeners
+ * that it exits, as `bun test` does.
  */
 export function spawnServer(command: readonly string[], log: string): Subprocess {
-  const user = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
-  const asUser = process.getuid?.() === 0 ? ["setpriv", ...user] : [];
+  const asPostgres = ["--reuid=postgres", "--regid=postgres", "--init-groups"];
+  const options = process.getuid?.() === 0 ? asPostgres : [];
+  const wrapper = process.platform === "linux" ? ["setpriv", "--pdeathsig=KILL", ...options] : [];
   const output = openSync(log, "a");
-  const child = Bun.spawn([...asUser, ...command], {
+  const child = Bun.spawn([...wrapper, ...command], {
     cwd: "/",
     env: environment,
     stdin: "ignore",
