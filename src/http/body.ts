@@ -22,38 +22,43 @@ function declaredBytes(headers: Headers): number | undefined {
   return /^\d+$/.test(length) ? Number(length) : Number.NaN;
 }
 
-function hasBody(headers: Headers): boolean {
-  const bytes = declaredBytes(headers);
-  return (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
-}
-
 /** A request's body: none, not read yet, or read. */
 export class IncomingBody {
   readonly #request: Request;
+  readonly #declaredBytes: number | undefined;
+  readonly #isSent: boolean;
   /** Whether there is a body that hasn't been read whole. */
   isPending: boolean;
 
   constructor(request: Request) {
+    const { headers } = request;
+    const bytes = declaredBytes(headers);
     this.#request = request;
-    this.isPending = hasBody(request.headers);
+    this.#declaredBytes = bytes;
+    this.#isSent = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
+    this.isPending = this.#isSent;
+  }
+
+  /** Every valid plant is small, with each character escaped. Others are bulks, or not valid. */
+  get #isSmall(): boolean {
+    return this.#declaredBytes !== undefined && this.#declaredBytes <= smallBodyBytes;
   }
 
   /** Whether it may be longer than any plant: the runtime keeps what arrives until it's read. */
   get isLong(): boolean {
-    return this.isPending && !isSmall(declaredBytes(this.#request.headers));
+    return this.isPending && !this.#isSmall;
   }
 
   /** What to reserve for a long body before it's read; of one without a length, the least. */
   get reservedBytes(): number {
-    const bytes = declaredBytes(this.#request.headers) ?? smallBodyBytes;
+    const bytes = this.#declaredBytes ?? smallBodyBytes;
     return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
   }
 
   /** Fails with `unsupported-media-type`, `too-large` or `invalid-request`, without reading. */
   check(bytesMax: number): void {
-    const { headers } = this.#request;
-    checkContentType(headers);
-    const bytes = declaredBytes(headers);
+    checkContentType(this.#request.headers, this.#isSent);
+    const bytes = this.#declaredBytes;
     if (Number.isNaN(bytes)) throw ambiguousLength;
     if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
   }
@@ -65,7 +70,7 @@ export class IncomingBody {
    */
   get mustClose(): boolean {
     if (!this.isPending) return false;
-    const bytes = declaredBytes(this.#request.headers);
+    const bytes = this.#declaredBytes;
     return this.#request.bodyUsed || bytes === undefined || !(bytes <= droppedBytesMax);
   }
 
@@ -75,7 +80,9 @@ export class IncomingBody {
    */
   read(bytesMax: number, reserved: Reservation): Promise<string> {
     return new Promise((resolve, reject) => {
-      const reading = readBytes(this.#request, bytesMax, reserved);
+      const reading = this.#isSmall
+        ? this.#request.bytes()
+        : readChunks(this.#request, bytesMax, this.#declaredBytes === undefined, reserved);
       const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
       addDeadline(onLate);
       reading.then(
@@ -106,10 +113,10 @@ export function checkFraming(headers: Headers): void {
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-function checkContentType(headers: Headers): void {
+function checkContentType(headers: Headers, hasBody: boolean): void {
   const type = headers.get("content-type");
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isExpected = type === null ? !hasBody(headers) : jsonType.test(type);
+  const isExpected = type === null ? !hasBody : jsonType.test(type);
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
@@ -129,34 +136,24 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-function readBytes(request: Request, bytesMax: number, reserved: Reservation): Promise<Uint8Array> {
-  const bytes = declaredBytes(request.headers);
-  return isSmall(bytes) ? request.bytes() : readChunks(request, bytesMax, reserved);
-}
-
-/** Every valid plant fits, with each character escaped. Longer bodies are bulks, or not valid. */
 export const smallBodyBytes = 4 * 1024;
-
-function isSmall(bytes: number | undefined): boolean {
-  return bytes !== undefined && bytes <= smallBodyBytes;
-}
 
 const chunksPerTick = 16;
 
 async function readChunks(
   request: Request,
   bytesMax: number,
+  mustReserve: boolean,
   reserved: Reservation,
 ): Promise<Uint8Array> {
   const { signal } = request;
-  const hasLength = declaredBytes(request.headers) !== undefined;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
     // The first bytes are reserved already, like all of a body with a length.
-    if (!hasLength && bytes > smallBodyBytes) reserved.add(chunk.byteLength);
+    if (mustReserve && bytes > smallBodyBytes) reserved.add(chunk.byteLength);
     chunks.push(chunk);
     // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
