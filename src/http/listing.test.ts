@@ -87,6 +87,28 @@ describe("a list", () => {
     expect(reads).toBeGreaterThan(2);
   });
 
+  test("that may be long waits until few of its garden's lists are beginning", async () => {
+    await growGarden(3);
+    const waiting: (() => void)[] = [];
+    const reader: PlantReader = {
+      ...storage,
+      async list(...query) {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return storage.list(...query);
+      },
+    };
+    const lists = new Lists(turn);
+    const ask = (limit?: number) => lists.read(garden, scanPlants(reader, garden, {}), { limit });
+    const long = Array.from({ length: 20 }, (_, index) => ask(index % 2 ? undefined : 2_000));
+    const short = ask(20);
+    await Bun.sleep(1);
+    expect(waiting).toHaveLength(17);
+    for (const read of waiting) read();
+    await Bun.sleep(1);
+    for (const read of waiting) read();
+    for (const each of [...long, short]) expect(await collect(await each)).toEqual([1, 2, 3]);
+  });
+
   test("of 2,000 plants is read in one go, and shows one moment", async () => {
     await growGarden(2);
     const reads: number[] = [];

@@ -2,6 +2,7 @@
  * Lists of any length in constant memory. A short list is sent whole; a longer one is read page by
  * page, at the client's pace.
  */
+import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { itemTextMax, type Scan } from "../domain/lists.ts";
 import type { Source } from "./stream.ts";
@@ -31,10 +32,17 @@ const wholeTextMax = 16 * 1024;
 const openPagesTextMax = 2 * 1024 * 1024;
 const pageTextMin = 2 * 1024;
 const seekItemsMax = 4_000;
+/**
+ * How many lists that may be long begin at the same time, in all and in one garden. With more, each
+ * of them waits for every read, and most are refused after some of their work.
+ */
+const beginningMax = 64;
+const gardenBeginningMax = 16;
 
 /** The lists of one thread. Their open pages share a bounded amount of memory. */
 export class Lists {
   readonly #turn: (garden: string) => Promise<unknown>;
+  readonly #beginning = new FairSemaphore(beginningMax, gardenBeginningMax);
   #open = 0;
 
   /** `turn` resolves when a garden may go on with long work. */
@@ -47,8 +55,9 @@ export class Lists {
     scan: Scan<Item, Position>,
     { limit, after }: ListRange<Position>,
   ): Promise<Listing<Item, Position>> {
-    if (limit === undefined) return this.#readAll(scan, after);
-    return this.#readPage(garden, scan, after, limit);
+    if (limit === undefined) return this.#beginning.run(garden, () => this.#readAll(scan, after));
+    const read = () => this.#readPage(garden, scan, after, limit);
+    return limit * itemTextMax <= pageTextMax ? read() : this.#beginning.run(garden, read);
   }
 
   async #readAll<Item, Position>(
