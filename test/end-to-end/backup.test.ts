@@ -182,7 +182,7 @@ test("a backup that is cut short, by a signal or a full disk, leaves the older o
 describe("in PostgreSQL nothing is left, and it can be run again, after", () => {
   test.each([
     ["a restore that is killed", () => ["restore", backup, "--database"], "SIGKILL"],
-    ["a copy that is stopped", () => ["copy", "--from", small, "--to"], "SIGINT"],
+    ["a copy that is stopped", () => ["copy", "--from", large, "--to"], "SIGINT"],
   ] as const)("%s", async (_, makeArguments, signal) => {
     writeFileSync(backup, intact);
     await using database = await makeDatabase();
