@@ -4,7 +4,7 @@
  */
 import { overloaded } from "../domain/errors.ts";
 import { deadline } from "./deadline.ts";
-import { FairQueue, isLate } from "./fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 
 /** Bounds how long the results of one batch hold up the event loop. */
 const batchMax = 64;
@@ -62,7 +62,7 @@ export class Batcher<Key, Result> {
     while (batch.length < batchMax) {
       const next = this.#waiting.shift();
       if (!next) break;
-      if (isLate(next)) next.item.reject(overloaded);
+      if (this.#waiting.isLate(next)) next.item.reject(overloaded);
       else batch.push(next.item);
     }
     return batch;

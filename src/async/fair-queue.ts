@@ -55,11 +55,10 @@ export class FairQueue<Item> {
   /** Removes what has waited too long, the oldest of each garden first, unless it `mayWait`. */
   removeLate(mayWait: (item: Item) => boolean): Item[] {
     const removed: Item[] = [];
-    const nowMs = this.#now();
     for (const [garden, queue] of this.#queues) {
-      if (!queue[0] || !isLate(queue[0], nowMs)) continue;
+      if (!queue[0] || !this.isLate(queue[0])) continue;
       const kept = queue.filter((entry) => {
-        const stays = !isLate(entry, nowMs) || mayWait(entry.item);
+        const stays = !this.isLate(entry) || mayWait(entry.item);
         if (!stays) removed.push(entry.item);
         return stays;
       });
@@ -69,8 +68,8 @@ export class FairQueue<Item> {
     this.length -= removed.length;
     return removed;
   }
-}
 
-export function isLate({ queuedAtMs }: { queuedAtMs: number }, nowMs = performance.now()): boolean {
-  return nowMs - queuedAtMs > queuedMsMax;
+  isLate({ queuedAtMs }: Entry<Item>): boolean {
+    return this.#now() - queuedAtMs > queuedMsMax;
+  }
 }

@@ -3,7 +3,7 @@
  * by garden.
  */
 import { overloaded } from "../domain/errors.ts";
-import { FairQueue, isLate } from "./fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 
 interface QueuedWork {
   readonly start: () => void;
@@ -58,7 +58,7 @@ export class FairSemaphore {
     while (this.#free > 0) {
       const next = this.#waiting.shift(this.#hasPlace);
       if (!next) return;
-      if (isLate(next)) next.item.refuse();
+      if (this.#waiting.isLate(next)) next.item.refuse();
       else next.item.start();
     }
   }

@@ -134,7 +134,7 @@ export function createApp(deps: AppDeps): App {
   function reserve({ body, operation }: Arrival, queue: string): Reservation | undefined {
     if (!body.isPending && !operation?.body) return undefined;
     const reserved = reservedBytes.open(queue);
-    if (body.isLong) reserved.add(body.reservedBytes);
+    if (body.isLong) reserved.add(body.bytesToReserve);
     return reserved;
   }
 

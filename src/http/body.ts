@@ -26,7 +26,6 @@ function declaredBytes(headers: Headers): number | undefined {
 export class IncomingBody {
   readonly #request: Request;
   readonly #declaredBytes: number | undefined;
-  readonly #isSent: boolean;
   /** Whether there is a body that hasn't been read whole. */
   isPending: boolean;
 
@@ -35,8 +34,7 @@ export class IncomingBody {
     const bytes = declaredBytes(headers);
     this.#request = request;
     this.#declaredBytes = bytes;
-    this.#isSent = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
-    this.isPending = this.#isSent;
+    this.isPending = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
   }
 
   /** Every valid plant is small, with each character escaped. Others are bulks, or not valid. */
@@ -49,15 +47,18 @@ export class IncomingBody {
     return this.isPending && !this.#isSmall;
   }
 
-  /** What to reserve for a long body before it's read; of one without a length, the least. */
-  get reservedBytes(): number {
+  /**
+   * What to reserve for a long body before it's read. One without a length may be short, and one
+   * that is too long is refused.
+   */
+  get bytesToReserve(): number {
     const bytes = this.#declaredBytes ?? smallBodyBytes;
     return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
   }
 
   /** Fails with `unsupported-media-type`, `too-large` or `invalid-request`, without reading. */
   check(bytesMax: number): void {
-    checkContentType(this.#request.headers, this.#isSent);
+    checkContentType(this.#request.headers, this.isPending);
     const bytes = this.#declaredBytes;
     if (Number.isNaN(bytes)) throw ambiguousLength;
     if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
@@ -136,7 +137,7 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-export const smallBodyBytes = 4 * 1024;
+const smallBodyBytes = 4 * 1024;
 
 const chunksPerTick = 16;
 

@@ -9,6 +9,15 @@ function busyWait(durationMs: number): void {
   for (const endMs = performance.now() + durationMs; performance.now() < endMs; );
 }
 
+/** Slices of one garden, each as long as a tick, and whether their turns came too late. */
+function takeTurns(scheduler: Scheduler, count: number): Promise<boolean>[] {
+  return Array.from({ length: count }, async () => {
+    const isLate = await scheduler.turn("ann");
+    busyWait(10);
+    return isLate;
+  });
+}
+
 test("slices run at once while the tick has time and nobody waits", async () => {
   const scheduler = new Scheduler();
   expect(scheduler.mayRun()).toBe(true);
@@ -42,22 +51,14 @@ test("gardens take turns, and what a slice does in microtasks counts as its time
 
 test("a turn says whether it came too late for a request", async () => {
   const scheduler = new Scheduler();
-  const turns = Array.from({ length: 100 }, async () => {
-    const isLate = await scheduler.turn("ann");
-    busyWait(10);
-    return isLate;
-  });
+  const turns = takeTurns(scheduler, 100);
   const areLate = await Promise.all(turns);
   expect([areLate[0], areLate.at(-1)]).toEqual([false, true]);
 });
 
 test("nobody waited too long because the process stood still", async () => {
   const scheduler = new Scheduler();
-  const turns = Array.from({ length: 4 }, async () => {
-    const isLate = await scheduler.turn("ann");
-    busyWait(10);
-    return isLate;
-  });
+  const turns = takeTurns(scheduler, 4);
   busyWait(queuedMsMax + 1);
   expect(await Promise.all(turns)).toEqual([false, false, false, false]);
 });

@@ -12,7 +12,7 @@
  * scheduler looks at the clock again. So no caller fills a tick, whatever their requests cost.
  */
 import { drainMicrotasks } from "bun:jsc";
-import { FairQueue, isLate } from "../async/fair-queue.ts";
+import { FairQueue } from "../async/fair-queue.ts";
 
 /**
  * How long slices run before sockets, commits and timers get their turn: at the end of a tick, and
@@ -26,7 +26,7 @@ const stallMs = 100;
 type Resume = (isLate: boolean) => void;
 
 export class Scheduler {
-  readonly #waiting = new FairQueue<Resume>(() => this.#waitingMs());
+  readonly #waiting = new FairQueue<Resume>(() => performance.now() - this.#stalledMs);
   /** How long the process has stood still: nobody who waits then is held up by others. */
   #stalledMs = 0;
   #isTicking = false;
@@ -55,11 +55,6 @@ export class Scheduler {
     setImmediate(this.#tick);
   }
 
-  /** The clock by which a slice has waited too long. */
-  #waitingMs(): number {
-    return performance.now() - this.#stalledMs;
-  }
-
   readonly #tick = () => {
     this.#isTicking = false;
     const startMs = performance.now();
@@ -68,7 +63,7 @@ export class Scheduler {
     for (let nowMs = startMs; nowMs - startMs < tickMsMax; nowMs = performance.now()) {
       const next = this.#waiting.shift();
       if (!next) return;
-      next.item(isLate(next, this.#waitingMs()));
+      next.item(this.#waiting.isLate(next));
       // Slice by slice. If thousands of responses that overtake their requests' bodies settle
       // together, the runtime recurses until the stack overflows.
       drainMicrotasks();

@@ -22,12 +22,11 @@ const readyAgainMs = 2_000;
 export class LoadedInstances {
   readonly ledger = new Ledger();
   readonly #services: readonly RunningService[];
+  readonly #clients: number;
 
-  private constructor(
-    services: readonly RunningService[],
-    private readonly clients: number,
-  ) {
+  private constructor(services: readonly RunningService[], clients: number) {
     this.#services = services;
+    this.#clients = clients;
     process.on("exit", () => {
       for (const service of services) service.signal("SIGKILL");
     });
@@ -51,7 +50,7 @@ export class LoadedInstances {
     fail: (load: Workload) => Promise<string>,
     mayStayReady = false,
   ): Promise<string[]> {
-    const load = new Workload(this.#services, this.ledger, { clients: this.clients, seed });
+    const load = new Workload(this.#services, this.ledger, { clients: this.#clients, seed });
     let isOver = false;
     const watching = this.#services.map((service) => this.#watch(service, () => isOver));
     const server = await fail(load).finally(async () => {

@@ -52,7 +52,6 @@ const unfinished = (token: string) =>
   request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
 const unfinishedLong = (token: string) =>
   request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16);
-const unknownToken = (turn: number) => `plant_${String(turn).padStart(49, "0")}`;
 const repeat = (plant: string, count: number) => `[${Array<string>(count).fill(plant)}]`;
 const bulk256 = repeat('{"name":"Monstera deliciosa","tag":"office"}', 256);
 const longName = "🌱".repeat(150);
@@ -180,7 +179,7 @@ export const crowds: readonly Crowd[] = [
   {
     name: "unknown tokens",
     connections: 600,
-    send: (_, turn) => request("GET /plants", unknownToken(turn)),
+    send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
   },
   {
     name: "tiny chunks",
