@@ -41,6 +41,9 @@ export function renderListing<Item>(
   return rest ? renderPages(text, rest, show) : `[${text}]`;
 }
 
+/** A search may find nothing for long. A space this often keeps its connection from being idle. */
+const signOfLifeMs = 1_000;
+
 function renderPages<Item>(
   first: string,
   rest: Source<readonly Item[]>,
@@ -49,6 +52,7 @@ function renderPages<Item>(
   let opening = `[${first}`;
   let isEmpty = first === "";
   let isOpen = true;
+  let sentAtMs = performance.now();
   return {
     async next() {
       if (!isOpen) return undefined;
@@ -62,7 +66,9 @@ function renderPages<Item>(
         isOpen = false;
         return "]";
       }
-      // A search may find nothing for long. A space keeps the connection from being idle.
+      const nowMs = performance.now();
+      if (page.length === 0 && nowMs - sentAtMs < signOfLifeMs) return "";
+      sentAtMs = nowMs;
       if (page.length === 0) return " ";
       const separator = isEmpty ? "" : ",";
       isEmpty = false;

@@ -1,4 +1,4 @@
-/** A client that leaves in the middle of a stream. */
+/** What a stream sends, and a client that leaves in the middle of it. */
 import { expect, test } from "bun:test";
 import { streamChunks } from "./stream.ts";
 
@@ -35,4 +35,15 @@ test("a client that leaves while a chunk is being made frees the source and ends
   expect(await reading).toEqual({ done: true, value: undefined });
   await settle();
   expect({ isFreed, made, ends }).toEqual({ isFreed: true, made: 2, ends: 1 });
+});
+
+test("nothing is sent for an empty text, and the next one takes its own turn", async () => {
+  const chunks = ["a", "", "", "b"];
+  let turns = 0;
+  const stream = streamChunks({ next: async () => chunks.shift(), close() {} }, async () => {
+    turns++;
+  });
+  const sent: string[] = [];
+  for await (const chunk of stream) sent.push(new TextDecoder().decode(chunk));
+  expect({ sent, turns }).toEqual({ sent: ["a", "b"], turns: 4 });
 });

@@ -5,7 +5,7 @@
 
 /** An async generator would keep its last item in memory while suspended. */
 export interface Source<Item> {
-  /** Absent after the last item. */
+  /** Absent after the last item. An empty text isn't sent: the next item is made right after it. */
   next(): Promise<Item | undefined>;
   /** Call it when no further items are needed. */
   close(): void;
@@ -35,11 +35,14 @@ export function streamChunks(
     {
       async pull(controller) {
         try {
-          if (hasBegun) await turn();
-          hasBegun = true;
-          const chunk = await source.next();
-          // The client may have disconnected.
-          if (hasEnded) return;
+          let chunk: string | Uint8Array | undefined;
+          do {
+            if (hasBegun) await turn();
+            hasBegun = true;
+            chunk = await source.next();
+            // The client may have disconnected.
+            if (hasEnded) return;
+          } while (chunk === "");
           if (chunk !== undefined) {
             return controller.enqueue(typeof chunk === "string" ? encoder.encode(chunk) : chunk);
           }
