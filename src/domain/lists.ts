@@ -1,6 +1,6 @@
 /**
- * What can be listed: plants, plants that a search finds, and tags. Each is read in bounded steps;
- * whoever reads on lets other requests run in between.
+ * What can be listed: plants, plants that a search finds, and tags. Each is read in bounded steps,
+ * so that other requests can run in between.
  */
 import {
   nameCodePointsMax,

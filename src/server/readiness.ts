@@ -6,6 +6,7 @@
  * of once for every request.
  */
 import { deadline } from "../async/deadline.ts";
+import { noGarden } from "../async/fair-queue.ts";
 import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Write } from "../domain/storage.ts";
@@ -16,8 +17,8 @@ import type { Storage } from "../storage/storage.ts";
 /** Below the timeouts of usual health checks. */
 const checkMs = 2_000;
 
-/** A real commit that leaves no plant. No caller can have a garden without a name. */
-const trial = { garden: "", user: "", atMs: 0, id: 0n } as const;
+/** A real commit that leaves no plant, in a garden that no caller has. */
+const trial = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
 const trialWrites: readonly Write[] = [
   { kind: "create", ...trial, name: "Trial", tag: "", idempotency: undefined },
   { kind: "delete", ...trial },

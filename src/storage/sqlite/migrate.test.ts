@@ -49,6 +49,20 @@ describe("migrate", () => {
     requireExactSchema(database);
   });
 
+  test("does nothing if another process has migrated the file just before", () => {
+    openOne();
+    using other = connect(join(folder.path, "plants.db"));
+    const begin = database.transaction.bind(database);
+    database.transaction = (work) => {
+      migrate(other);
+      return begin(work);
+    };
+    const reports: string[] = [];
+    migrate(database, (work) => reports.push(work));
+    expect(reports).toEqual([]);
+    requireExactSchema(database);
+  });
+
   test("leaves everything as it was when it fails halfway", () => {
     openOne();
     database.run("DROP INDEX idempotency_keys_of_05");

@@ -42,13 +42,14 @@ export function isOlder(database: Database): boolean {
 export function migrate(database: Database, onMigration?: OpenOptions["onMigration"]): void {
   const readSchema = () => Number(readPragma(database, "user_version"));
   if (readSchema() === newest) return;
-  // Lock first: if two processes start at once, only one migrates.
   database
     .transaction(() => {
       checkFile(database);
       const from = readSchema();
+      // Another process may have migrated it while this one waited for the lock.
+      if (from === newest) return;
       if (from > 0) onMigration?.(`from schema ${from} to ${newest}; this may take minutes`);
-      database.run(upgrades[from] ?? "");
+      database.run(upgrades[from] as string);
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${newest}`);
     })
