@@ -1,10 +1,13 @@
 /**
- * A queue for each garden, served in turn: a caller who sends a thousand requests waits behind
- * their own requests, and nobody else does. The scheduler, group commit and PostgreSQL's reads all
+ * A queue for each garden, served in turn: if a garden gets a thousand requests, they wait for each
+ * other, and nobody else does. The scheduler, group commit, and the semaphore and batcher of reads
  * use it.
  */
 
-/** What has waited longer when its turn comes is refused, in each of the three places. */
+/**
+ * What has waited longer when its turn comes is refused. Group commit refuses it only if it doesn't
+ * fit into the next group either.
+ */
 export const queuedMsMax = 500;
 
 interface Entry<Item> {

@@ -5,7 +5,7 @@
 import type { Caller } from "../domain/caller.ts";
 import { refusedToken } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/storage.ts";
-import { type TokenRecord, tokenState } from "../domain/token.ts";
+import { tokenState } from "../domain/token.ts";
 import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";
 
@@ -16,7 +16,7 @@ const notedUsesMax = 1_000;
 const trustMs = 4_000;
 
 /** As small as possible: there may be a hundred thousand. */
-interface KnownToken extends Pick<TokenRecord, "id" | "expiresAtMs" | "revokedAtMs"> {
+interface KnownToken {
   readonly caller: Caller;
   usedAtMs: number;
   notedAtMs: number;
@@ -64,9 +64,10 @@ export class Authenticator {
     const nowMs = this.#nowMs();
     const known = this.#isConfirmed(nowMs) ? this.#known.get(token) : undefined;
     if (!known) return this.#jwts?.findCached(token);
-    if (tokenState(known, nowMs) === "active") {
+    const { caller } = known;
+    if (caller.expiresAtMs === undefined || nowMs < caller.expiresAtMs) {
       known.usedAtMs = nowMs;
-      return known.caller;
+      return caller;
     }
     // It has expired since.
     this.#collectUse(known);
@@ -90,6 +91,7 @@ export class Authenticator {
   }
 
   #isConfirmed(nowMs: number): boolean {
+    // Absolute, because the clock may be set back.
     return Math.abs(nowMs - this.#confirmedAtMs) <= trustMs;
   }
 
@@ -117,7 +119,7 @@ export class Authenticator {
   #collectUse(known: KnownToken): void {
     if (known.usedAtMs === known.notedAtMs) return;
     known.notedAtMs = known.usedAtMs;
-    this.#uses.set(known.id, known.usedAtMs);
+    this.#uses.set(known.caller.credential, known.usedAtMs);
   }
 
   async #lookUp(token: string): Promise<Caller> {
@@ -125,13 +127,13 @@ export class Authenticator {
     const record = await this.#storage.findToken(hashToken(token));
     const nowMs = this.#nowMs();
     if (record === undefined || tokenState(record, nowMs) !== "active") throw unauthenticated;
-    const { id, expiresAtMs, revokedAtMs, user, garden, scope } = record;
+    const { id, expiresAtMs, user, garden, scope } = record;
     // Usually both have the same name; keep one string, not two that are equal.
     const ownGarden = garden === user ? user : garden;
     const caller = { credential: id, tokenId: id, user, garden: ownGarden, scope, expiresAtMs };
     // Tokens may have changed since storage was asked: then the result is used but not cached.
     if (clears === this.#clears) {
-      const known = { id, expiresAtMs, revokedAtMs, caller, usedAtMs: nowMs, notedAtMs: 0 };
+      const known = { caller, usedAtMs: nowMs, notedAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
       this.#known.set(token, known);
     }

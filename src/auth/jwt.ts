@@ -129,14 +129,10 @@ export class JwtVerifier {
   }
 }
 
-/** Drops the oldest entry: maps and sets keep the order of insertion. */
-export function makeRoom(
-  collection: { size: number; keys(): Iterator<string>; delete(key: string): boolean },
-  max: number,
-): void {
-  if (collection.size < max) return;
-  const oldest = collection.keys().next();
-  if (!oldest.done) collection.delete(oldest.value);
+/** Drops the oldest entry of a full map: maps keep the order of insertion. */
+export function makeRoom(map: Map<string, unknown>, max: number): void {
+  const [oldest] = map.size < max ? [] : map.keys();
+  if (oldest !== undefined) map.delete(oldest);
 }
 
 /** Three parts, which no opaque token has. */

@@ -52,18 +52,11 @@ interface AppDeps {
 
 export interface App {
   /**
-   * Paths that need no token are refused where the path isn't exact: it was resolved from one that
-   * a proxy's rules may not have recognized.
+   * A path that needs no token is refused unless it was sent exactly: a proxy's rule, such as one
+   * for /metrics, may have missed the other spelling.
    */
-  fetch(request: Request, isPathExact?: boolean): Promise<Response>;
+  fetch(request: Request, isExactOpenPath?: boolean): Promise<Response>;
   readonly openPaths: readonly string[];
-}
-
-/** What a request has shown so far, besides what was known when it arrived. */
-interface Progress {
-  readonly caller: Caller | undefined;
-  /** The caller's rate limit, with this request counted. */
-  readonly level: number | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -81,7 +74,7 @@ export function createApp(deps: AppDeps): App {
   const logOverload = createOverloadLog(log);
   const finish = createFinish(log, metrics, deps.reportFailure);
 
-  /** Without an `await` where nothing must be looked up: it takes as long as a cached list. */
+  /** Awaits only what must be looked up: one `await` takes as long as sending a cached list. */
   async function handle(arrival: Arrival, isLate: boolean): Promise<Response> {
     const { body, trace } = arrival;
     let caller: Caller | undefined;
@@ -103,34 +96,36 @@ export function createApp(deps: AppDeps): App {
             if (arrival.token === undefined) throw unauthenticated;
             hasWaited = true;
             caller = await authenticator.authenticate(arrival.token);
-            reserved?.[Symbol.dispose]();
+            reserved?.release();
             reserved = reserve(arrival, caller.garden);
           }
+          // Counts even if the request is refused later.
           level = limiter?.take(caller);
           checkCaller(caller, operation.scope, level);
           if (isLate) throw overloaded;
         }
         if (operation.body) body.check(operation.body.bytesMax);
-        const cached = findCached(arrival, operation, caller);
-        hasWaited ||= !cached;
+        const cached = findCachedReply(arrival, operation, caller);
+        hasWaited = true;
         reply = cached ?? (await runOperation(arrival, operation, caller, reserved));
       }
     } catch (error) {
       const shown = toPlantStoreError(error);
       ({ tokenError } = shown);
-      report(shown, arrival);
+      logAndCount(shown, arrival);
       reply = toProblem(shown, arrival, level);
     }
-    // Not together with others (see `Scheduler`), and soon: the rest of the body takes memory.
+    // The client is still sending its body. Such responses settle one at a time (see `Scheduler`),
+    // in a queue of their own: what has arrived of the body takes memory.
     if (body.isPending && hasWaited) await scheduler.turn(earlyResponses);
     const { status } = reply;
-    return respond(arrival, reply, { caller, level }, (error) => {
-      reserved?.[Symbol.dispose]();
+    return respond(arrival, reply, caller, level, (error) => {
+      reserved?.release();
       finish(arrival, { status, caller, tokenError, error });
     });
   }
 
-  /** For what takes memory until the response is sent. A long body must find room at once. */
+  /** Reserves memory until the response is sent. Fails if there's no room for a long body. */
   function reserve({ body, operation }: Arrival, queue: string): Reservation | undefined {
     if (!body.isPending && !operation?.body) return undefined;
     const reserved = reservedBytes.open(queue);
@@ -138,14 +133,13 @@ export function createApp(deps: AppDeps): App {
     return reserved;
   }
 
-  /** Every request of the caller counts, even if it is refused later. */
   function checkCaller(caller: Caller, scope: Scope, level: number | undefined): void {
     if (level !== undefined && !limiter?.permits(level)) throw tooMany;
     if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
   }
 
   /** The cached response, if it is still current. */
-  function findCached(
+  function findCachedReply(
     arrival: Arrival,
     operation: Operation,
     caller: Caller | undefined,
@@ -174,7 +168,7 @@ export function createApp(deps: AppDeps): App {
     // Read the version first: if a commit lands in between, the cached list counts as stale.
     const version = context.readVersion(caller.garden);
     const reply = await operation.run(context, input);
-    if (!version || !cache.isWanted(key)) return reply;
+    if (!version || !cache.noteRequest(key)) return reply;
     const built = buildHeaders(reply, arrival.request);
     cache.add(key, version, built);
     return built;
@@ -189,7 +183,7 @@ export function createApp(deps: AppDeps): App {
   }
 
   /** Logs and counts what the request's own log line doesn't say. */
-  function report(error: PlantStoreError, { requestId }: Arrival): void {
+  function logAndCount(error: PlantStoreError, { requestId }: Arrival): void {
     const { code, limit, tokenError } = error;
     if (error === overloaded) logOverload();
     else if (limit === "requests" || limit === "streams") metrics.countLimited(limit);
@@ -216,8 +210,11 @@ export function createApp(deps: AppDeps): App {
    * Waits until the next chunk of a long response may be made. A list ends when its token does; the
    * results of a bulk request don't, because their plants are stored.
    */
-  async function turn({ queue, operation, token }: Arrival): Promise<void> {
-    await scheduler.turn(queue);
+  async function waitForChunk(
+    { queue, operation, token }: Arrival,
+    caller: Caller | undefined,
+  ): Promise<void> {
+    await scheduler.turn(caller?.garden ?? queue);
     if (operation?.scope !== "read" || token === undefined) return;
     if (!authenticator.findCached(token)) await authenticator.authenticate(token);
   }
@@ -225,7 +222,8 @@ export function createApp(deps: AppDeps): App {
   function respond(
     arrival: Arrival,
     reply: Reply,
-    { caller, level }: Progress,
+    caller: Caller | undefined,
+    level: number | undefined,
     onEnd: (error?: unknown) => void,
   ): Response {
     const { request, requestId, operation, trace } = arrival;
@@ -237,7 +235,7 @@ export function createApp(deps: AppDeps): App {
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
     else if (body && isLive) content = streamChunks(body);
-    else if (body) content = streamChunks(body, () => turn(arrival), onEnd);
+    else if (body) content = streamChunks(body, () => waitForChunk(arrival, caller), onEnd);
 
     const response = new Response(content, {
       status,
@@ -261,9 +259,9 @@ export function createApp(deps: AppDeps): App {
 
   return {
     openPaths: openPaths(context.basePath, all),
-    fetch(request, isPathExact = true) {
+    fetch(request, isExactOpenPath = true) {
       const nowMs = performance.now();
-      const arrival = receive(request, isPathExact, nowMs);
+      const arrival = receive(request, isExactOpenPath, nowMs);
       if (arrival.body.isLong || scheduler.mayRun(nowMs)) return handle(arrival, false);
       return scheduler.turn(arrival.queue).then((isLate) => handle(arrival, isLate));
     },
@@ -271,13 +269,13 @@ export function createApp(deps: AppDeps): App {
 }
 
 /** Fails if the request's host, framing or path is wrong. */
-function checkTarget({ request, route, body, isPathExact, variable }: Arrival): Route {
+function checkTarget({ request, route, body, isExactOpenPath, variable }: Arrival): Route {
   const host = request.headers.get("host");
   // Load balancers' health checks often send HTTP/1.0 without it.
   if (host !== null || !route?.isOpen) checkHost(host);
   if (body.isPending) checkFraming(request.headers);
   if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
-  if (route.isOpen && !isPathExact && variable === "") throw inexactPath;
+  if (route.isOpen && !isExactOpenPath && variable === "") throw inexactPath;
   return route;
 }
 

@@ -13,8 +13,11 @@ export interface Arrival {
   readonly requestId: string;
   readonly startedAtMs: number;
   readonly trace: RequestTrace | undefined;
-  /** Whether the path was sent as it is seen here; the runtime resolves `/x/..` and `\`. */
-  readonly isPathExact: boolean;
+  /**
+   * Whether the path, exactly as it was sent, is one that needs no token. In all others, the runtime
+   * has resolved `/x/..` and `\`.
+   */
+  readonly isExactOpenPath: boolean;
   readonly query: string;
   /** Absent: there is nothing at this path. */
   readonly route: Route | undefined;
@@ -27,11 +30,11 @@ export interface Arrival {
   /** Absent if the token isn't cached. */
   readonly cachedCaller: Caller | undefined;
   readonly body: IncomingBody;
-  /** The queue that it waits in: its garden's, or one for everyone who calls this open path. */
+  /** Where it waits for its first turn: its garden's queue or, if that isn't known yet, a shared one. */
   readonly queue: string;
 }
 
-export type Receive = (request: Request, isPathExact: boolean, nowMs: number) => Arrival;
+type Receive = (request: Request, isExactOpenPath: boolean, nowMs: number) => Arrival;
 
 export function createReceive(
   findRoute: Router,
@@ -39,7 +42,7 @@ export function createReceive(
   beginTrace: BeginTrace | undefined,
 ): Receive {
   const requestIdOf = createRequestIds();
-  return (request, isPathExact, startedAtMs) => {
+  return (request, isExactOpenPath, startedAtMs) => {
     const { path, query } = readTarget(request.url);
     const match = findRoute(path);
     const operation = match?.route.operations.get(request.method);
@@ -50,7 +53,7 @@ export function createReceive(
       requestId: requestIdOf(request.headers),
       startedAtMs,
       trace: beginTrace?.(request.headers),
-      isPathExact,
+      isExactOpenPath,
       query,
       route: match?.route,
       variable: match?.variable ?? "",
@@ -58,7 +61,7 @@ export function createReceive(
       token,
       cachedCaller,
       body: new IncomingBody(request),
-      queue: cachedCaller?.garden ?? openQueue(operation, token),
+      queue: cachedCaller?.garden ?? sharedQueue(operation, token),
     };
   };
 }
@@ -67,7 +70,7 @@ export function createReceive(
  * Requests for a path that needs no token share a queue for each such path. Requests whose token
  * isn't known yet share one, and so do requests without a token.
  */
-function openQueue(operation: Operation | undefined, token: string | undefined): string {
+function sharedQueue(operation: Operation | undefined, token: string | undefined): string {
   if (operation && !operation.scope) return noGarden + operation.name;
   return token === undefined ? noGarden : `${noGarden}token`;
 }
@@ -114,7 +117,7 @@ export function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    const isTaken = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
-    return isTaken ? given : `${prefix}-${(++count).toString(36)}`;
+    const isUsable = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
+    return isUsable ? given : `${prefix}-${(++count).toString(36)}`;
   };
 }

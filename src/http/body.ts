@@ -2,12 +2,13 @@
 import { PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
-export const bodyTimeoutMs = 15_000;
+const bodyTimeoutMs = 15_000;
 
 /** A semicolon with nothing after it is no parameter, and some clients send it. */
 const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
 /** What 1.0 took for many plants. */
 const jsonLinesType = /^application\/(?:jsonl|x-ndjson)\b/i;
+const smallBodyBytes = 4 * 1024;
 /** A longer rest of a body that was refused isn't read. */
 const droppedBytesMax = 1024 * 1024;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -37,7 +38,7 @@ export class IncomingBody {
     this.isPending = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
   }
 
-  /** Every valid plant is small, with each character escaped. Others are bulks, or not valid. */
+  /** Even with every character escaped, a valid plant is this small. Others are bulks, or invalid. */
   get #isSmall(): boolean {
     return this.#declaredBytes !== undefined && this.#declaredBytes <= smallBodyBytes;
   }
@@ -48,8 +49,8 @@ export class IncomingBody {
   }
 
   /**
-   * What to reserve for a long body before it's read. One without a length may be short, and one
-   * that is too long is refused.
+   * What to reserve for a long body before it's read. One without a length starts small and reserves
+   * more as it arrives. One over 1 MiB, or whose length isn't a number, is refused unread.
    */
   get bytesToReserve(): number {
     const bytes = this.#declaredBytes ?? smallBodyBytes;
@@ -72,6 +73,7 @@ export class IncomingBody {
   get mustClose(): boolean {
     if (!this.isPending) return false;
     const bytes = this.#declaredBytes;
+    // `!(…)`, because it may not be a number.
     return this.#request.bodyUsed || bytes === undefined || !(bytes <= droppedBytesMax);
   }
 
@@ -104,8 +106,8 @@ export class IncomingBody {
 }
 
 /**
- * Fails with `invalid-request` where others could see another end of the body than the runtime
- * does: it also takes a list with empty items, such as `chunked,`, for chunks.
+ * Fails with `invalid-request` if a proxy could disagree about where the body ends. The runtime even
+ * accepts `chunked,`.
  */
 export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");
@@ -136,8 +138,6 @@ function decode(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
-
-const smallBodyBytes = 4 * 1024;
 
 const chunksPerTick = 16;
 

@@ -21,7 +21,7 @@ interface Entry {
 export class ResponseCache {
   /** The oldest first. */
   readonly #entries = new Map<string, Entry>();
-  /** Keys that were asked for once, but are not cached. */
+  /** Keys that were requested once, but aren't cached. */
   readonly #seen = new Set<string>();
   #characters = 0;
 
@@ -33,10 +33,10 @@ export class ResponseCache {
   }
 
   /**
-   * Whether the response is worth caching: only one that is asked for a second time is. Caching the
-   * others took a fifth of the time of lists over 100,000 gardens in turn.
+   * Notes that this key was requested. Returns whether its response is worth caching: only from the
+   * second request on. Caching all of them took a fifth of the time of lists over 100,000 gardens.
    */
-  isWanted(key: string): boolean {
+  noteRequest(key: string): boolean {
     if (key.length > keyCharactersMax) return false;
     if (this.#seen.has(key) || this.#entries.has(key)) return true;
     if (this.#seen.size >= seenKeysMax) this.#seen.clear();

@@ -1,7 +1,7 @@
 /**
  * Events as they happen, for all clients that listen on this thread:
  *
- *     every 250 ms, one look at the last event of each garden that has listeners
+ *     every 250 ms, one poll for the last event of each garden that has listeners
  *          └─▶ new ones are read once for all listeners of the garden ──▶ its buffer
  *                                                                           │
  *                          each listener takes chunks at its client's pace ◀┘
@@ -24,10 +24,10 @@ import type { Scheduler } from "./scheduler.ts";
 import type { Source } from "./stream.ts";
 import type { StreamLimit } from "./stream-limit.ts";
 
-const lookMs = 250;
-/** In looks: tokens are checked every second, and each listener gets a comment every 15. */
-const looksPerCheck = 4;
-const looksPerComment = 60;
+const pollMs = 250;
+/** In polls: tokens are checked every second, and each listener gets a comment every 15. */
+const pollsPerCheck = 4;
+const pollsPerComment = 60;
 /** Per garden with listeners. */
 const bufferBytesMax = 256 * 1024;
 /** A chunk has at most this many events, and this much text in their names and tags. */
@@ -36,7 +36,7 @@ const chunkTextMax = 8 * 1024;
 /** How many tokens are looked up at the same time. */
 const lookupsMax = 8;
 const gardensPerSlice = 1_000;
-const lookQueue = `${noGarden}events`;
+const pollQueue = `${noGarden}events`;
 
 const encoder = new TextEncoder();
 const opening = encoder.encode("retry: 2000\n\n");
@@ -80,7 +80,7 @@ export class EventFeed {
   readonly #channels = new Map<string, Channel>();
   readonly #listeners = new Set<Listener>();
   #timer: Timer | undefined;
-  #looks = 0;
+  #polls = 0;
   #opened = 0;
   #isClosed = false;
   /** Closes a request's connection soon, even if its client doesn't read. The server sets it. */
@@ -113,7 +113,7 @@ export class EventFeed {
     const listener = new Listener(this, { number, channel, request, token, slot, position });
     channel.listeners.add(listener);
     this.#listeners.add(listener);
-    this.#timer ??= setInterval(() => this.#onTimer(), lookMs);
+    this.#timer ??= setInterval(() => this.#onTimer(), pollMs);
     if (this.#isClosed) listener.end();
     return {
       status: 200,
@@ -157,26 +157,26 @@ export class EventFeed {
   }
 
   #onTimer(): void {
-    this.#looks++;
-    this.#look().catch(() => {
-      // The storage is unavailable, which others report. The next look is soon.
+    this.#polls++;
+    this.#poll().catch(() => {
+      // The storage is unavailable, which others report. The next poll is soon.
     });
-    if (this.#looks % looksPerCheck === 0) this.#checkTokens();
-    const due = this.#looks % looksPerComment;
+    if (this.#polls % pollsPerCheck === 0) this.#checkTokens();
+    const due = this.#polls % pollsPerComment;
     for (const listener of this.#listeners) {
-      if (listener.number % looksPerComment === due) listener.wake(comment);
+      if (listener.number % pollsPerComment === due) listener.wake(comment);
     }
   }
 
   /** Skips gardens whose version shows that nothing has changed. */
-  readonly #look = shareAsync(async () => {
+  readonly #poll = shareAsync(async () => {
     const due: { channel: Channel; version: number | undefined }[] = [];
     for (const channel of this.#channels.values()) {
       const version = this.#deps.readVersion(channel.garden)?.all;
       if (version === undefined || version !== channel.version) due.push({ channel, version });
     }
     for (let from = 0; from < due.length; from += gardensPerSlice) {
-      await this.turn(lookQueue);
+      await this.turn(pollQueue);
       const slice = due.slice(from, from + gardensPerSlice);
       const known = new Map(slice.map(({ channel }) => [channel.garden, channel.last]));
       const found = await this.#deps.events.findNew(known);
@@ -221,7 +221,7 @@ export class EventFeed {
     const byToken = Map.groupBy(unknown, ({ token }) => token).entries();
     const lookUp = async () => {
       for (const [token, listeners] of byToken) {
-        await this.turn(lookQueue);
+        await this.turn(pollQueue);
         await authenticator.authenticate(token).catch(() => endAll(listeners));
       }
     };

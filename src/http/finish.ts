@@ -6,7 +6,7 @@ import type { Metrics } from "../metrics.ts";
 import type { Arrival } from "./arrival.ts";
 import type { Operation } from "./operation.ts";
 
-export interface End {
+interface End {
   readonly status: number;
   readonly caller: Caller | undefined;
   /** What is wrong with the token. */
@@ -15,8 +15,8 @@ export interface End {
   readonly error?: unknown;
 }
 
-/** Calls `write` to log a failure, unless one line for all of them says why. */
-export type ReportFailure = (error: unknown, write: () => void) => void;
+/** Calls `logIt` to log a failure, unless one line for all of them says why. */
+export type ReportFailure = (error: unknown, logIt: () => void) => void;
 
 export function createFinish(
   log: Log,
@@ -53,7 +53,7 @@ export function createFinish(
   };
 }
 
-/** What caused a 5xx is an event of its own, at level `error`. */
+/** The cause of a 5xx has a line of its own, where this one doesn't show it: see app.ts. */
 function levelOf(operation: Operation | undefined, status: number): LogLevel {
   if (status >= 500) return "warn";
   return operation?.isProbe && status < 400 ? "debug" : "info";

@@ -48,7 +48,7 @@ export const searchText = v.pipe(
   v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
 );
 
-/** Of a response; the pattern of what the service sends. */
+/** For response headers. The pattern is what this service sends. */
 export const entityTagHeader = {
   description: "Identifies this version of the content.",
   example: '"8Zk2qW0aJr9yTn4uVb6xCd"',
@@ -84,7 +84,7 @@ export const ifMatch = {
   example: entityTagHeader.example,
 } as const;
 
-/** Of a read; `what` is read. */
+/** For reads; `what` names the thing that's read. */
 export function ifNoneMatch(what: string) {
   return {
     in: "header",

@@ -23,6 +23,8 @@ export async function readInput(
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
   const parameters = readParameters(operation, arrival, errors);
+  // When the request arrived, its garden may not have been known.
+  const queue = caller?.garden ?? arrival.queue;
   let body: unknown;
   if (operation.body && reserved) {
     const { bytesMax, parse } = operation.body;
@@ -31,9 +33,9 @@ export async function readInput(
       errors.push(...error.errors);
     });
     // Thousands of bodies can arrive in the same tick. What has been read isn't refused any more.
-    if (!scheduler.mayRun()) await scheduler.turn(arrival.queue);
+    if (!scheduler.mayRun()) await scheduler.turn(queue);
     if (text !== undefined) {
-      const turn = () => scheduler.turn(arrival.queue);
+      const turn = () => scheduler.turn(queue);
       body = await parse(text, errors, { pathId: parameters.id, turn, reserved });
     }
   }
@@ -78,7 +80,7 @@ function readQuery(
   const texts = new Map<string, string>();
   if (query === "") return texts;
   const repeated = new Set<string>();
-  // Three times as fast as to iterate over it.
+  // Three times as fast as iterating.
   new URLSearchParams(`?${query}`).forEach((text, name) => {
     if (texts.has(name)) repeated.add(name);
     texts.set(name, text);
@@ -86,8 +88,8 @@ function readQuery(
   for (const [parameter, text] of texts) {
     if (errors.length >= errorsMax) break;
     if (declared[parameter]?.in !== "query") {
-      const isOfOne = parameter === "fields" && declared.include;
-      const advice = isOfOne ? " Since 2.0, send include=id for the id, or nothing." : "";
+      const isFromOne = parameter === "fields" && declared.include;
+      const advice = isFromOne ? " Since 2.0, send include=id for the id, or nothing." : "";
       errors.push({ parameter, detail: `is not a parameter of this operation.${advice}` });
     } else if (repeated.has(parameter)) {
       errors.push({ parameter, detail: "must be given at most once." });

@@ -9,10 +9,10 @@ test("bytes are reserved up to a bound, a share for each garden, until they are 
   hog.add(50);
   expect(() => hog.add(1)).toThrow(PlantStoreError);
   expect(() => bytes.open("hog").add(1)).toThrow(PlantStoreError);
-  using ann = bytes.open("ann");
+  const ann = bytes.open("ann");
   ann.add(25);
-  hog[Symbol.dispose]();
+  hog.release();
   expect(() => hog.add(1)).toThrow(PlantStoreError);
-  using again = bytes.open("hog");
+  const again = bytes.open("hog");
   again.add(37);
 });

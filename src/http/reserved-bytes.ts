@@ -16,18 +16,19 @@ export class ReservedBytes {
     this.#max = max;
   }
 
-  /** What one request reserves. The caller disposes of it. */
+  /** What one request reserves. The caller releases it. */
   open(garden: string): Reservation {
     let own = 0;
     let isOpen = true;
     return {
       add: (bytes) => {
         const ofGarden = (this.#byGarden.get(garden) ?? 0) + bytes;
+        // A closed one stops a body that is still arriving after its request was refused.
         if (!isOpen || ofGarden > this.#max - this.#total) throw overloaded;
         own += bytes;
         this.#change(garden, bytes);
       },
-      [Symbol.dispose]: () => {
+      release: () => {
         if (isOpen && own > 0) this.#change(garden, -own);
         isOpen = false;
       },
@@ -42,7 +43,8 @@ export class ReservedBytes {
   }
 }
 
-export interface Reservation extends Disposable {
+export interface Reservation {
   /** Fails with `overloaded` if the garden has reserved too much already. */
   add(bytes: number): void;
+  release(): void;
 }

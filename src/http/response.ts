@@ -1,4 +1,4 @@
-/** Renders plants, links and locations. */
+/** Replies and what goes into them: plants, events, links, locations, entity tags. */
 import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/storage.ts";
 import type { Listing } from "./listing.ts";
@@ -23,11 +23,11 @@ export function textReply(body: string, contentType = plainText): Reply {
 export type Include = "id" | undefined;
 
 export function renderPlant(plant: Plant, include: Include): string {
-  return JSON.stringify(show(plant, include));
+  return JSON.stringify(toFields(plant, include));
 }
 
 export function renderList(listing: Listing<Plant, PlantId>, include: Include): Reply["body"] {
-  return renderListing(listing, (plant) => show(plant, include));
+  return renderListing(listing, (plant) => toFields(plant, include));
 }
 
 type Show<Item> = (item: Item) => unknown;
@@ -83,7 +83,7 @@ function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
   return JSON.stringify(items.map(show)).slice(1, -1);
 }
 
-function show({ id, name, tag }: Plant, include: Include): Readonly<Record<string, unknown>> {
+function toFields({ id, name, tag }: Plant, include: Include): Readonly<Record<string, unknown>> {
   return include === "id" ? { id: exactId(id), name, tag } : { name, tag };
 }
 
@@ -98,14 +98,14 @@ function exactId(id: PlantId): unknown {
 
 export function renderEvent({ seq, type, atMs, user, ...plant }: GardenEvent): string {
   const at = new Date(atMs).toISOString();
-  return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: show(plant, "id") });
+  return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: toFields(plant, "id") });
 }
 
 export function plantLocation(basePath: string, id: PlantId): string {
   return `${basePath}/plants/${id}`;
 }
 
-/** Made of the name and tag: no version is stored, and none is needed to compare and set. */
+/** A hash of the name and tag. That's enough to detect a change, so no version is stored. */
 export function entityTag(plant: Plant): string {
   return `"${contentHash(plant)}"`;
 }

@@ -15,8 +15,8 @@ import { drainMicrotasks } from "bun:jsc";
 import { FairQueue } from "../async/fair-queue.ts";
 
 /**
- * How long slices run before sockets, commits and timers get their turn: at the end of a tick, and
- * directly as requests arrive.
+ * Slices run for up to this long as requests arrive, and again at the end of the tick. Then
+ * sockets, commits and timers get their turn.
  */
 const tickMsMax = 10;
 
@@ -29,15 +29,16 @@ export class Scheduler {
   readonly #waiting = new FairQueue<Resume>(() => performance.now() - this.#stalledMs);
   /** How long the process has stood still: nobody who waits then is held up by others. */
   #stalledMs = 0;
-  #isTicking = false;
-  #tickStartMs = Number.NEGATIVE_INFINITY;
+  #isScheduled = false;
+  #scheduledAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Whether a slice may run now, without waiting for its turn. */
+  /**
+   * Whether a slice may run now, without waiting for its turn. Starts the next window of time if the
+   * last one is over: a look at the clock is cheaper than an immediate for each tick.
+   */
   mayRun(nowMs = performance.now()): boolean {
-    const isOver = nowMs - this.#tickStartMs >= tickMsMax;
-    // A look at the clock is cheaper than an immediate for each tick.
-    if (isOver && !this.#isTicking) this.#schedule(nowMs);
-    return this.#waiting.length === 0 && nowMs - this.#tickStartMs < tickMsMax;
+    if (!this.#isScheduled && nowMs - this.#scheduledAtMs >= tickMsMax) this.#schedule(nowMs);
+    return this.#waiting.length === 0 && nowMs - this.#scheduledAtMs < tickMsMax;
   }
 
   /**
@@ -45,20 +46,20 @@ export class Scheduler {
    * What has begun, such as a long list, ignores that and goes on.
    */
   turn(garden: string): Promise<boolean> {
-    if (!this.#isTicking) this.#schedule(performance.now());
+    if (!this.#isScheduled) this.#schedule(performance.now());
     return new Promise((resolve) => this.#waiting.push(garden, resolve));
   }
 
   #schedule(nowMs: number): void {
-    this.#isTicking = true;
-    this.#tickStartMs = nowMs;
+    this.#isScheduled = true;
+    this.#scheduledAtMs = nowMs;
     setImmediate(this.#tick);
   }
 
   readonly #tick = () => {
-    this.#isTicking = false;
+    this.#isScheduled = false;
     const startMs = performance.now();
-    const delayMs = startMs - this.#tickStartMs;
+    const delayMs = startMs - this.#scheduledAtMs;
     if (delayMs > stallMs) this.#stalledMs += delayMs;
     for (let nowMs = startMs; nowMs - startMs < tickMsMax; nowMs = performance.now()) {
       const next = this.#waiting.shift();
@@ -68,6 +69,6 @@ export class Scheduler {
       // together, the runtime recurses until the stack overflows.
       drainMicrotasks();
     }
-    if (this.#waiting.length > 0 && !this.#isTicking) this.#schedule(performance.now());
+    if (this.#waiting.length > 0 && !this.#isScheduled) this.#schedule(performance.now());
   };
 }

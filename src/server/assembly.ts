@@ -31,9 +31,9 @@ const droppedSpansLogMs = 60_000;
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls" | "events">> & {
     /** Where all threads count callers' requests. Absent: this thread counts alone. */
-    readonly buckets?: BucketMemory | undefined;
+    readonly bucketMemory?: BucketMemory | undefined;
     /** What all threads know about the storage. Absent: this thread has its own. */
-    readonly readiness?: ReadinessMemory | undefined;
+    readonly readinessMemory?: ReadinessMemory | undefined;
     /** Where all threads count the streams of each token. Absent: this thread counts alone. */
     readonly streamCounts?: StreamCounts | undefined;
   };
@@ -73,7 +73,7 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const memory = config.readiness ?? createReadinessMemory();
+  const memory = config.readinessMemory ?? createReadinessMemory();
   const readiness = new Readiness(storage, writer, memory, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
@@ -86,8 +86,7 @@ export function assemble(
   const authenticator = new Authenticator(storage, Date.now, jwts);
   const { usage = unlimited, tracing } = config;
   const { rate } = usage;
-  const buckets = config.buckets ?? createBucketMemory();
-  const limiter = rate && new RateLimiter(rate, buckets);
+  const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
@@ -115,7 +114,7 @@ export function assemble(
     authenticator,
     scheduler,
     log,
-    reportFailure: (error, write) => readiness.report(error, write),
+    reportFailure: (error, logIt) => readiness.logUnlessLost(error, logIt),
     metrics,
     allowedOrigins: config.corsOrigins,
     isSecure: config.tls !== undefined,

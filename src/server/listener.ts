@@ -30,8 +30,8 @@ export const drainMs = 8_000;
 
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
-  readonly buckets: BucketMemory | undefined;
-  readonly readiness: ReadinessMemory;
+  readonly bucketMemory: BucketMemory | undefined;
+  readonly readinessMemory: ReadinessMemory;
   readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
@@ -58,7 +58,7 @@ export async function openListener(
   isFirst: boolean,
 ): Promise<Listener> {
   let { certificate } = config;
-  // Anyone may ask for them, and rendering takes about as long as ten requests.
+  // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
   const render = shareAsync(async () =>
     metrics.render([...reports.values()], {
       isReady: await assembly.readiness.check().then(
@@ -130,19 +130,19 @@ export async function openListener(
       isDraining = true;
       feed.close();
       // One deadline for all of it.
-      const isLate = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
+      const timeUp = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       const stop = (isAbrupt: boolean) =>
         Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
       // A connection closed right after a response may already carry the next request, whose sender
       // would not know what became of it: so clients are asked to close first.
       for (const each of servers) each.closeAfterResponses();
       await Bun.sleep(closingMs);
-      const isStopped = stop(false);
-      await Promise.race([isStopped, untilIdle(servers, feed, drainMs - closingMs)]);
-      await Promise.race([isStopped, stop(true)]);
+      const stopped = stop(false);
+      await Promise.race([stopped, untilIdle(servers, feed, drainMs - closingMs)]);
+      await Promise.race([stopped, stop(true)]);
       tasks.stop();
       channel.close();
-      await Promise.race([finishWork(), isLate]);
+      await Promise.race([finishWork(), timeUp]);
     },
   };
 }
@@ -161,8 +161,8 @@ type Server = ReturnType<typeof listen>;
 function listen(config: ListenerConfig, app: App) {
   const { host, port, threads, certificate } = config;
   let isClosing = false;
-  function respond(request: Request, isPathExact: boolean): Response | Promise<Response> {
-    const response = app.fetch(request, isPathExact);
+  function respond(request: Request, isExactOpenPath: boolean): Response | Promise<Response> {
+    const response = app.fetch(request, isExactOpenPath);
     return response instanceof Promise ? response.then(announceClose) : announceClose(response);
   }
   /** After the handler: requests in flight when closing began get the header, too. */

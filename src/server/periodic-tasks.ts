@@ -73,7 +73,8 @@ export function startProcessTasks(
       await Bun.sleep(stepPauseMs);
     }
   };
-  // With `off`, so that nobody reads on where events are missing once they are on again.
+  // If events are off, old ones are deleted at once: otherwise a client could resume across the gap
+  // once they're on again.
   const first = events === "off" ? "at once" : "later";
   tasks.start("event cleanup", intervals.forgetEventsMs, forgetEvents, first);
   return tasks;
@@ -101,7 +102,9 @@ class PeriodicTasks {
       if (isRunning) return;
       isRunning = true;
       await run().catch((error) =>
-        this.#readiness.report(error, () => this.#log.event("warn", `${name} failed`, { error })),
+        this.#readiness.logUnlessLost(error, () =>
+          this.#log.event("warn", `${name} failed`, { error }),
+        ),
       );
       isRunning = false;
     };

@@ -1,6 +1,7 @@
 /**
  * Whether the storage can be used now. After a commit has failed or taken long, on any thread, each
- * check commits a write of its own until one succeeds: no client may come to do it.
+ * check commits a write of its own until one succeeds: there may be no clients' writes to show that
+ * commits work again.
  *
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
@@ -77,14 +78,14 @@ export class Readiness {
     if (isUnavailable(error)) this.#state[areCommitsFailing] = 1n;
   }
 
-  /** Calls `write` to log a failure, unless it happened because the database is lost. */
-  async report(error: unknown, write: () => void): Promise<void> {
-    if (!isUnavailable(error)) return write();
+  /** Calls `logIt` to log a failure, unless it happened because the database is lost. */
+  async logUnlessLost(error: unknown, logIt: () => void): Promise<void> {
+    if (!isUnavailable(error)) return logIt();
     if (this.#isLost) return;
     const failure = await this.check().catch((reason) => reason);
     const isBackLongAgo = Date.now() - Number(this.#state[backAtMs]) > operationMs;
     if (failure !== undefined) this.#noteLoss(error, failure);
-    else if (this.#state[lostThreads] === 0n && isBackLongAgo) write();
+    else if (this.#state[lostThreads] === 0n && isBackLongAgo) logIt();
   }
 
   /** Called regularly: finds out that the database is back even if nobody uses it. */

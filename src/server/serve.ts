@@ -39,13 +39,13 @@ export async function serve(
 ): Promise<Service> {
   const limits = shareOf(settings.limits, settings.threads);
   const certificate = settings.tls && (await readCertificate(settings.tls));
-  const buckets = settings.usage.rate && createBucketMemory();
+  const bucketMemory = settings.usage.rate && createBucketMemory();
   const config = {
     ...settings,
     limits,
     certificate,
-    buckets,
-    readiness: createReadinessMemory(),
+    bucketMemory,
+    readinessMemory: createReadinessMemory(),
     streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
@@ -53,7 +53,9 @@ export async function serve(
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
   const onFailure = (message: string) =>
-    failure.reject(new PlantStoreError("unavailable", `A thread broke down: ${message}.`));
+    failure.reject(
+      new PlantStoreError("unavailable", `A thread broke down: ${message.replace(/\.$/, "")}.`),
+    );
   const { database, usage } = config;
   claimPort(config);
   const metrics = new Metrics(version);

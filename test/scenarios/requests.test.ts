@@ -1,7 +1,9 @@
 /** What the contract table cannot see of requests: connections, refusals, and what is logged. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
+import { Scheduler } from "../../src/http/scheduler.ts";
 import { createLog } from "../../src/log.ts";
+import { create } from "../storage-contract/tested-storage.ts";
 import { openWorld } from "./scenario.ts";
 
 let logged = "";
@@ -68,6 +70,16 @@ test("a request that waited too long for its turn is refused, after its token an
   expect(responses.map(({ status }) => status)).toEqual([200, 503, 401, 403, 200]);
   expect(responses[1]?.headers.get("Retry-After")).toBe("1");
   await Promise.all(lists);
+});
+
+test("a long list takes its turns in its own garden's queue, even if its token is new here", async () => {
+  const token = await world.makeToken({ user: "newcomer" });
+  const plants = Array.from({ length: 1_500 }, () => create({ garden: "newcomer" }));
+  await world.storage.apply(plants);
+  using turn = spyOn(Scheduler.prototype, "turn");
+  const list = await (await world.call(token, "GET /plants")).json();
+  expect(list).toHaveLength(1_500);
+  expect(new Set(turn.mock.calls.map(([queue]) => queue))).toEqual(new Set(["newcomer"]));
 });
 
 describe("of a list that cannot be read", () => {
