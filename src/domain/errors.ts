@@ -57,8 +57,8 @@ export class PlantStoreError extends Error {
   }
 }
 
-/** Ends what a storage says of a write whose outcome is unknown. */
-export const sendAgain = "Send it again: a create with the same Idempotency-Key.";
+/** The advice in every message about an unknown outcome. */
+export const sendAgain = "Send it again. For a create, use the same Idempotency-Key.";
 
 /** Made once: under overload there are tens of thousands a second. */
 export const overloaded = new PlantStoreError(

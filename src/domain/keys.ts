@@ -12,20 +12,24 @@ import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
 const headCharacters = 14;
 const hashBytes = 16;
 const idBytes = 8;
-/** An entry is the hash of a request, then the plant's id. It's all zeros if the plant has none. */
-export const entryBytes = hashBytes + idBytes;
+/**
+ * An entry is the hash of a request, then the id of the plant that it created. It's all zeros if that
+ * plant of the bulk wasn't created.
+ */
+const entryBytes = hashBytes + idBytes;
 export const plantsPerRow = 128;
 
 /** Where a key is remembered. */
 interface KeyPosition {
-  readonly row: string;
+  /** The key of its row. */
+  readonly rowKey: string;
   readonly entry: number;
 }
 
 /** How a create uses its key. */
 export interface KeyUse extends KeyPosition {
-  readonly isOfBulk: boolean;
-  readonly request: string;
+  readonly isInBulk: boolean;
+  readonly requestHash: string;
   readonly nowMs: number;
   readonly expiresAtMs: number;
 }
@@ -42,16 +46,16 @@ export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   if (idempotency === undefined) return undefined;
   const { index, nowMs, expiresAtMs } = idempotency;
   // Never change this: a retry after an upgrade must have the same hash.
-  const request = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
+  const requestHash = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
   const position = positionOfKey(idempotency);
-  return { ...position, isOfBulk: index !== undefined, request, nowMs, expiresAtMs };
+  return { ...position, isInBulk: index !== undefined, requestHash, nowMs, expiresAtMs };
 }
 
-export function positionOfKey({ key, index }: Pick<Idempotency, "key" | "index">): KeyPosition {
+function positionOfKey({ key, index }: Pick<Idempotency, "key" | "index">): KeyPosition {
   const head = key.slice(0, headCharacters);
-  if (index === undefined) return { row: head + hash(key), entry: 0 };
-  const row = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
-  return { row, entry: index % plantsPerRow };
+  if (index === undefined) return { rowKey: head + hash(key), entry: 0 };
+  const rowKey = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
+  return { rowKey, entry: index % plantsPerRow };
 }
 
 export function toBytes(text: string): Buffer {
@@ -60,7 +64,7 @@ export function toBytes(text: string): Buffer {
 
 /** A row while a group of writes uses it. A group reads and stores it once. */
 export class KeyRow {
-  readonly key: string;
+  readonly rowKey: string;
   /** Holds a whole row once it grows: allocating for each entry takes longer than writing it. */
   #bytes: Buffer;
   #length: number;
@@ -69,9 +73,9 @@ export class KeyRow {
   isStored: boolean;
   isChanged = false;
 
-  constructor(key: string, stored: StoredKey | undefined, nowMs: number) {
+  constructor(rowKey: string, stored: StoredKey | undefined, nowMs: number) {
     const valid = stored !== undefined && stored.expiresAtMs > nowMs ? stored : undefined;
-    this.key = key;
+    this.rowKey = rowKey;
     this.#bytes = Buffer.from(valid?.entries ?? []);
     this.#length = this.#bytes.length;
     this.expiresAtMs = valid?.expiresAtMs ?? 0;
@@ -84,17 +88,17 @@ export class KeyRow {
   }
 
   /** The outcome if the key was used before; otherwise undefined. */
-  recall({ entry, request }: KeyUse): Outcome | undefined {
+  recall({ entry, requestHash }: KeyUse): Outcome | undefined {
     const at = entry * entryBytes;
     if (at >= this.#length) return undefined;
     const earlier = this.#bytes.toString("latin1", at, at + hashBytes);
     if (earlier === noHash) return undefined;
-    if (earlier !== request) return { kind: "mismatch" };
+    if (earlier !== requestHash) return { kind: "mismatch" };
     const id = this.#bytes.readBigInt64BE(at + hashBytes);
     return { kind: "created", id, replayed: true };
   }
 
-  remember({ entry, request, expiresAtMs }: KeyUse, plantId: PlantId): void {
+  remember({ entry, requestHash, expiresAtMs }: KeyUse, plantId: PlantId): void {
     const at = entry * entryBytes;
     const end = at + entryBytes;
     if (end > this.#bytes.length) {
@@ -103,7 +107,7 @@ export class KeyRow {
       this.#bytes = longer;
     }
     this.#length = Math.max(this.#length, end);
-    this.#bytes.write(request, at, "latin1");
+    this.#bytes.write(requestHash, at, "latin1");
     this.#bytes.writeBigInt64BE(plantId, at + hashBytes);
     this.expiresAtMs = expiresAtMs;
     this.isStored = true;

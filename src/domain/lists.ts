@@ -43,12 +43,12 @@ export interface TagCount {
   readonly plants: number;
 }
 
-/** Two units for each code point of a plant. No item has more text. */
+/** The most text an item can have: two UTF-16 units per code point. */
 export const itemTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 const searchedPlantsMax = 20_000;
-/** Of other requests' time, this takes a millisecond or two. */
+/** Counting this many takes a millisecond or two, and nothing else runs meanwhile. */
 const countedPlantsMax = 4_000;
-/** The number of a tag as text, roughly. */
+/** Roughly how long a tag's count is as text. */
 const countText = 16;
 
 export type PlantScan = Scan<Plant, PlantId>;
@@ -68,6 +68,7 @@ export function scanPlants(
       const isBounded = count * itemTextMax > textMax;
       const options = { tag, order, textMax: isBounded ? textMax : undefined };
       const items = await reader.list(garden, after, count, options);
+      // Fewer than asked for: the list ended, or the next plant didn't fit.
       let isLast = items.length < count;
       if (isLast && isBounded) {
         const text = items.reduce((sum, plant) => sum + textOf(plant), 0);

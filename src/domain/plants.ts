@@ -33,7 +33,7 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
-export interface ListQuery {
+interface ListQuery {
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
   readonly order?: Order | undefined;
@@ -186,6 +186,7 @@ export class Plants {
         );
         missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {
+        // If every id so far was missing, nothing has been deleted.
         if (missing.length === first) throw error;
         throw toPartialFailure(error, "deleted", "Send it again: that is safe.");
       }

@@ -98,7 +98,7 @@ class Stored implements LookUp {
       expect(replaced.filter((plant) => !plants.has(plant.id))).toEqual([]);
       expect(deleted.filter((plantId) => !plants.delete(plantId))).toEqual([]);
       for (const plant of [...inserted, ...replaced]) plants.set(plant.id, plant);
-      for (const keyRow of keyRows) keys.set(keyRow.key, keyRow);
+      for (const keyRow of keyRows) keys.set(keyRow.rowKey, keyRow);
       expect([row.plants, row.keys]).toEqual([plants.size, keys.size]);
       this.#events.set(garden, [...this.events(garden), ...events.map(renderGardenEvent)]);
       expect(events.at(-1)?.seq).toBe(this.events(garden).length);

@@ -34,6 +34,7 @@ export function hashKeys(writes: readonly Write[]): HashedWrite[] {
 export interface GardenRow {
   readonly lastId: PlantId;
   readonly plants: number;
+  /** Rows of keys, with expired ones until they're forgotten. Plants of a bulk share rows. */
   readonly keys: number;
   readonly lastEvent: number;
 }
@@ -41,13 +42,13 @@ export interface GardenRow {
 type Content = Pick<Plant, "name" | "tag">;
 
 /**
- * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and
- * nothing more is looked up in it: an engine may not have locked it.
+ * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and nothing
+ * more may be looked up in it: without a row to lock, another instance may be adding plants.
  */
 export interface LookUp {
   garden(garden: string): GardenRow | undefined;
   plant(garden: string, id: PlantId): Content | undefined;
-  key(garden: string, row: string): StoredKey | undefined;
+  key(garden: string, rowKey: string): StoredKey | undefined;
 }
 
 /** What an engine must store in one garden, for all writes of the group together. */
@@ -61,7 +62,7 @@ export interface GardenChanges extends GardenRow {
   readonly events: readonly GardenEvent[];
 }
 
-export interface Decision {
+interface Decision {
   readonly outcomes: readonly Outcome[];
   /** Only gardens that change. */
   readonly changes: readonly GardenChanges[];
@@ -231,12 +232,12 @@ class Garden {
   }
 
   #keyRow(key: KeyUse): KeyRow {
-    let found = this.#keyRows.get(key.row);
+    let found = this.#keyRows.get(key.rowKey);
     if (found === undefined) {
-      const { row, nowMs } = key;
-      const stored = this.#isStored ? this.#lookUp.key(this.#name, row) : undefined;
-      found = new KeyRow(row, stored, nowMs);
-      this.#keyRows.set(row, found);
+      const { rowKey, nowMs } = key;
+      const stored = this.#isStored ? this.#lookUp.key(this.#name, rowKey) : undefined;
+      found = new KeyRow(rowKey, stored, nowMs);
+      this.#keyRows.set(rowKey, found);
     }
     return found;
   }

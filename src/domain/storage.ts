@@ -3,7 +3,8 @@
  * test/storage-contract/ checks; nothing here knows which engine it is.
  *
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
- * `storage-full` when there is no room for a write. Any other error is a bug.
+ * `storage-full` when there is no room for a write. Any other error is a bug, except `GardenLocked`
+ * from `apply`.
  */
 import type { Plant, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
@@ -131,7 +132,7 @@ export interface EventReader {
     textMax: number,
   ): Promise<EventPage>;
 
-  /** Of these gardens, those whose last event has another number than here, and that number. */
+  /** Which of these gardens now have a different last event, and its number. */
   findNewEvents(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -179,10 +180,11 @@ export interface PlantWriter {
 export interface PlantStorage extends PlantReader, EventReader {
   /**
    * Applies the writes in their order, in one transaction, and resolves once all of it is on stable
-   * storage, with one outcome for each write. When it rejects, nothing of it is visible; after
-   * `unavailable` the outcome may be unknown, and the same idempotency key settles it.
+   * storage, with one outcome for each write. If it rejects, nothing was applied, except that after
+   * `unavailable` the outcome may be unknown. Applying a create again with the same key settles it.
    *
-   * Fails with `GardenLocked`, soon, if another program has locked what the writes need.
+   * An engine that locks gardens one by one fails with `GardenLocked`, soon, if another program has
+   * locked one of them.
    *
    * An assigned id is one more than the highest id from 1 to `assignedIdMax` that the garden ever
    * assigned or was given, so later plants are higher, even after deletions. Once `assignedIdMax`
@@ -202,9 +204,9 @@ export interface PlantStorage extends PlantReader, EventReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
-   * The garden's version; absent where the engine has none that is cheaper than reading, because
-   * every list asks for it. What was read after a version holds while it stands. What `apply` has
-   * returned in this process always counts; what another process wrote may count a second later.
+   * The garden's version, or undefined where asking for it costs as much as reading. Ask first, then
+   * read: what you read is current while the version stays the same. Every `apply` that has returned
+   * in this process counts at once; other processes' writes may take a second.
    */
   version(garden: string): GardenVersion | undefined;
 
@@ -224,7 +226,7 @@ export class GardenLocked extends Error {
   override readonly name = "GardenLocked";
 }
 
-/** While a commit is under way that may change a part of it, that part is absent. */
+/** A field is undefined while a commit that may change it is under way. */
 export interface GardenVersion {
   /** Different after any plant of the garden has changed. */
   readonly all: number | undefined;

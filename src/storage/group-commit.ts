@@ -184,39 +184,6 @@ export class GroupCommit implements PlantWriter {
 
   /** Settles every entry of the group. */
   async #commit(group: Group): Promise<void> {
-    const error = await this.#tryCommit(group);
-    if (error === undefined) return;
-    if (error instanceof PlantStoreError) return this.#reject(group, error);
-    const gardens = Map.groupBy(group, ({ garden }) => garden);
-    if (error instanceof GardenLocked) {
-      if (gardens.size > 1) {
-        for (const part of gardens.values()) await this.#commit(part);
-        return;
-      }
-      for (const garden of gardens.keys()) this.#lock(garden);
-      return this.#reject(group, gardenLocked);
-    }
-    if (group.length === 1) return this.#reject(group, error);
-    // One of the writes is at fault, not the storage: tried alone, only that one fails.
-    for (const entry of group) await this.#commit([entry]);
-  }
-
-  #lock(garden: string): void {
-    this.#lockedUntilMs.set(garden, performance.now() + lockedMs);
-  }
-
-  /** Why a write isn't even queued, if so. */
-  #refusal(garden: string): PlantStoreError | undefined {
-    if (this.isStuck) return overloaded;
-    const untilMs = this.#lockedUntilMs.get(garden);
-    if (untilMs === undefined) return undefined;
-    if (performance.now() < untilMs) return gardenLocked;
-    this.#lockedUntilMs.delete(garden);
-    return undefined;
-  }
-
-  /** Returns the error instead of throwing it. */
-  async #tryCommit(group: Group): Promise<unknown> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];
@@ -228,11 +195,40 @@ export class GroupCommit implements PlantWriter {
     try {
       outcomes = await this.#storage.apply(writes);
     } catch (error) {
-      if (error instanceof PlantStoreError) this.#options.onFailure(error);
-      return error ?? new Error("The storage failed without a reason.");
+      return this.#recover(group, error);
     }
     this.#options.onCommit(outcomes, performance.now() - startedAtMs);
     this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
+  }
+
+  /** Commits again what didn't cause the failure, and rejects the rest. */
+  async #recover(group: Group, error: unknown): Promise<void> {
+    if (error instanceof PlantStoreError) {
+      this.#options.onFailure(error);
+      return this.#reject(group, error);
+    }
+    const gardens = Map.groupBy(group, ({ garden }) => garden);
+    if (error instanceof GardenLocked) {
+      if (gardens.size > 1) {
+        for (const part of gardens.values()) await this.#commit(part);
+        return;
+      }
+      const [garden] = gardens.keys();
+      this.#lockedUntilMs.set(garden as string, performance.now() + lockedMs);
+      return this.#reject(group, gardenLocked);
+    }
+    if (group.length === 1) return this.#reject(group, error);
+    // One of the writes is at fault, not the storage: tried alone, only that one fails.
+    for (const entry of group) await this.#commit([entry]);
+  }
+
+  /** Why a write isn't even queued, if so. */
+  #refusal(garden: string): PlantStoreError | undefined {
+    if (this.isStuck) return overloaded;
+    const untilMs = this.#lockedUntilMs.get(garden);
+    if (untilMs === undefined) return undefined;
+    if (performance.now() < untilMs) return gardenLocked;
+    this.#lockedUntilMs.delete(garden);
     return undefined;
   }
 

@@ -56,8 +56,8 @@ export interface OpenOptions {
   /** Called when a part of the engine has broken down for good, and the process must not go on. */
   readonly onFailure?: (message: string) => void;
   /**
-   * `StorageShare.state`, in another thread of the process that serves the storage. Then it's no
-   * failure if the storage can't be reached right now.
+   * `StorageShare.state`, in another thread of the process that serves the storage. On PostgreSQL,
+   * the server may be unreachable just then.
    */
   readonly share?: unknown;
   /** Called after each read of plants that succeeded. */

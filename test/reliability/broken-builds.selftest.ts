@@ -245,7 +245,7 @@ const interposedBuilds: readonly BrokenBuild[] = [
     {
       file: "domain/rules.ts",
       text: "if (key && keyRow) {",
-      by: "if (key && keyRow && !key.isOfBulk) {",
+      by: "if (key && keyRow && !key.isInBulk) {",
     },
   ],
   [

@@ -20,7 +20,7 @@ import { send } from "./connect.ts";
 export const lockTimeoutMs = 200;
 
 interface BatchOptions extends WriterOptions {
-  /** Called just before anything is sent that may make the writes last. */
+  /** Called before sending anything that could commit: a connection lost later may have done so. */
   readonly announceCommit: () => void;
 }
 
@@ -41,14 +41,17 @@ export async function applyBatch(
   }
 }
 
-/** One round trip. If BEGIN is cancelled, what is sent with it adds at most an empty garden. */
+/**
+ * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at worst,
+ * they add an empty garden.
+ */
 async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind !== "delete"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
   const keys = writes.flatMap((write) => {
     const { garden, key } = write.kind === "create" ? write : { ...write, key: undefined };
-    return key === undefined ? [] : [{ garden, row: key.row }];
+    return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
     client.query(`${beginStatement}; ${waitBriefly}`),
@@ -57,7 +60,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
     queryFor(client, keys, findKeysStatement, [
       keys.map(({ garden }) => garden),
-      keys.map(({ row }) => toBytes(row)),
+      keys.map(({ rowKey }) => toBytes(rowKey)),
     ]),
   ] as const);
   const found = {
@@ -70,7 +73,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
   return {
     garden: (garden) => found.gardens.get(garden),
     plant: (garden, id) => found.plants.get(pair(garden, id)),
-    key: (garden, row) => found.keys.get(pair(garden, row)),
+    key: (garden, rowKey) => found.keys.get(pair(garden, rowKey)),
   };
 }
 
@@ -131,8 +134,8 @@ async function store(
   const replaced = of((each) => each.replaced);
   const deleted = of((each) => each.deleted.map((id) => ({ id })));
   const keys = of((each) =>
-    each.keyRows.map(({ key, entries, expiresAtMs }) => ({
-      key: toBytes(key),
+    each.keyRows.map(({ rowKey, entries, expiresAtMs }) => ({
+      key: toBytes(rowKey),
       entries,
       expiresAtMs,
     })),

@@ -8,7 +8,7 @@ import { Client, type ClientBase, type ClientConfig, Pool, type QueryResult, typ
 import { deadline } from "../../async/deadline.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits } from "../storage.ts";
-import { ConnectionLost, hasState, reasonOf } from "./errors.ts";
+import { ConnectionLost, codeOf, hasState } from "./errors.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** How connections are made. The first one of a process finds out; all others follow. */
@@ -27,7 +27,7 @@ export interface Route {
  * These apply regardless of the settings of the role, the database and the server:
  * - a commit is confirmed once it's on disk here, and on the standby if the server waits for one,
  *   and a warning that it isn't gets through;
- * - `statement_timeout` alone decides how long to wait for a lock;
+ * - waiting for a lock ends with `statement_timeout`, except in writes, which set a `lock_timeout`;
  * - pages are read in index order, even if the server has no statistics yet, or planned the
  *   statement while the table was small;
  * - a named statement is planned once, and never compiled;
@@ -91,7 +91,7 @@ function fallback(url: DatabaseUrl, route: Route, error: unknown): Route | undef
   if (route.takesOptions && hasState(error, "08P01", "0A000", "42704")) {
     return { ...route, takesOptions: false };
   }
-  const isTlsTrouble = !(error instanceof PlantStoreError) && reasonOf(error) === undefined;
+  const isTlsTrouble = !(error instanceof PlantStoreError) && codeOf(error) === undefined;
   if (url.tls === "prefer" && route.isEncrypted && isTlsTrouble) {
     return { ...route, isEncrypted: false };
   }
@@ -99,7 +99,7 @@ function fallback(url: DatabaseUrl, route: Route, error: unknown): Route | undef
 }
 
 /** Connections that have reported an error. */
-const lost = new WeakSet<ClientBase>();
+const brokenClients = new WeakSet<ClientBase>();
 
 /** Drops every new connection that doesn't fit: a load balancer may lead to any server. */
 export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool {
@@ -109,7 +109,7 @@ export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool
     connectionTimeoutMillis: limits.connectTimeoutMs,
     async onConnect(client) {
       // Right away: the connection may break before the pool hands it out.
-      client.on("error", () => lost.add(client));
+      client.on("error", () => brokenClients.add(client));
       await inTime(client, limits, checkServer(client));
     },
   });
@@ -120,7 +120,7 @@ export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool
 
 /** Whether the connection is lost, or was left in the middle of a transaction. */
 export function isUnusable(client: ClientBase): boolean {
-  return lost.has(client) || client.getTransactionStatus() !== "I";
+  return brokenClients.has(client) || client.getTransactionStatus() !== "I";
 }
 
 /** Cuts the connection if connecting takes too long. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { ConnectionLost, isLost, isOutcomeUnknown, mapError } from "./errors.ts";
+import { ConnectionLost, isOutcomeUnknown, mapError, needsNewConnection } from "./errors.ts";
 
 function reported(state: string): DatabaseError {
   const error = new DatabaseError("secret", 0, "error");
@@ -40,7 +40,7 @@ test.each([
 
 test("a lost connection is unavailable, and so is a read-only server", () => {
   expect(mapError(new ConnectionLost("x"))).toMatchObject({ code: "unavailable" });
-  expect(isLost(reported("25006"))).toBe(true);
+  expect(needsNewConnection(reported("25006"))).toBe(true);
 });
 
 test("whether a commit may have happened is known only if the server reported its failure", () => {

@@ -36,7 +36,7 @@ export function mapError(error: unknown): unknown {
 }
 
 /** The code that the server or the system reported; absent if there is none. */
-export function reasonOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   const refusal = error instanceof ConnectionLost ? error.cause : error;
   const { code } = (refusal ?? {}) as { code?: unknown };
   return typeof code === "string" ? code : undefined;
@@ -52,13 +52,13 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
 const disconnects = ["08", "57P", "25P03", "25P04"];
 
 /** Whether another connection, perhaps to another server, may do better. */
-export function isLost(error: unknown): boolean {
+export function needsNewConnection(error: unknown): boolean {
   return error instanceof ConnectionLost || hasState(error, ...disconnects) || isReadOnly(error);
 }
 
 /** Whether the server is read-only, or has become so. */
 export function isReadOnly(error: unknown): boolean {
-  return hasState(error, "25006") || reasonOf(error) === "READ_ONLY";
+  return hasState(error, "25006") || codeOf(error) === "READ_ONLY";
 }
 
 /**
@@ -107,7 +107,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function describeFailure(error: unknown, url: DatabaseUrl): string {
   const { database, user, password = process.env.PGPASSWORD, tls } = url;
   if (error instanceof PlantStoreError) return error.message.replace(/\.$/, "");
-  const code = reasonOf(error);
+  const code = codeOf(error);
   if (code === undefined) {
     const advice = password ? "" : " (if it asks for a password, set PGPASSWORD)";
     return tls === "prefer" || tls === "disable"

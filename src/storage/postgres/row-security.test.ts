@@ -27,7 +27,7 @@ const failureOf = (work: Promise<unknown>): Promise<{ code?: string; message: st
     () => ({ message: "It did not fail." }),
     (error) => error,
   );
-const reasonOf = async (work: Promise<unknown>) => (await failureOf(work)).message;
+const codeOf = async (work: Promise<unknown>) => (await failureOf(work)).message;
 const backUp = (name: string) => {
   const { signal } = new AbortController();
   return engineOf(url).backup(url, touch(join(folder.path, name)), { limits, signal });
@@ -61,8 +61,8 @@ const reason = "the role lacks rights: BYPASSRLS on plants.";
 
 test("where it may hide plants, no service starts, and no backup is made", async () => {
   await secure("ENABLE");
-  expect(await reasonOf(open())).toEndWith(reason);
-  expect(await reasonOf(backUp("hidden.db"))).toEndWith(reason);
+  expect(await codeOf(open())).toEndWith(reason);
+  expect(await codeOf(backUp("hidden.db"))).toEndWith(reason);
 });
 
 test("switched on later, it hides nothing: everything is refused until it is off again", async () => {

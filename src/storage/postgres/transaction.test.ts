@@ -252,7 +252,7 @@ describe("with connections that fail as the test says", () => {
   }
 
   const lost = new ConnectionLost("Connection lost.");
-  const isLost = expect.objectContaining({ code: "unavailable", cause: lost });
+  const needsNewConnection = expect.objectContaining({ code: "unavailable", cause: lost });
 
   const reported = (code: string) => Object.assign(new DatabaseError("x", 1, "error"), { code });
   const race = reported("40001");
@@ -261,8 +261,8 @@ describe("with connections that fail as the test says", () => {
 
   test("work on a connection that is lost is tried once more, and no more", async () => {
     expect(await failing([lost])()).toEqual({ outcome: "done", tries: 2 });
-    expect(await failing([lost, lost])()).toEqual({ outcome: isLost, tries: 2 });
-    expect(await failing([race, lost])()).toEqual({ outcome: isLost, tries: 2 });
+    expect(await failing([lost, lost])()).toEqual({ outcome: needsNewConnection, tries: 2 });
+    expect(await failing([race, lost])()).toEqual({ outcome: needsNewConnection, tries: 2 });
   });
 
   test("after a race work is tried ten times in all, and no more", async () => {
@@ -272,12 +272,12 @@ describe("with connections that fail as the test says", () => {
 
   test("nothing is tried again when its time is over", async () => {
     expect(await failing([race], -1)()).toEqual({ outcome: isRace, tries: 1 });
-    expect(await failing([lost], -1)()).toEqual({ outcome: isLost, tries: 1 });
+    expect(await failing([lost], -1)()).toEqual({ outcome: needsNewConnection, tries: 1 });
   });
 
   test("whether the outcome is unknown depends on the last try alone", async () => {
     const isFirst = (tried: number) => tried === 1;
-    expect(await failing([race, lost])(isFirst)).toEqual({ outcome: isLost, tries: 2 });
+    expect(await failing([race, lost])(isFirst)).toEqual({ outcome: needsNewConnection, tries: 2 });
     const { outcome, tries } = await failing([race, lost])((tried) => !isFirst(tried));
     expect(outcome).toMatchObject({ message: expect.stringContaining("outcome is unknown") });
     expect(tries).toBe(2);

@@ -24,10 +24,10 @@ import {
   ConnectionLost,
   describeFailure,
   hasState,
-  isLost,
   isOutcomeUnknown,
   isReadOnly,
   mapError,
+  needsNewConnection,
   unknownOutcome,
 } from "./errors.ts";
 import { maskUrl, parseUrl } from "./url.ts";
@@ -44,12 +44,15 @@ const closeMs = 2_000;
 /** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
 const races = ["40001", "40P01", ...nameFailures];
 
-/** `announceCommit` is called just before anything is sent that may make the work last. */
+/**
+ * Calls `announceCommit` before sending anything that could commit. After that, a lost connection
+ * means an unknown outcome.
+ */
 type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<Result>;
 
 interface RunOptions {
   readonly dueAtMs?: number;
-  /** The garden of a request's read, for its turn. Everything else waits for no turn. */
+  /** For reads: the garden whose turn to wait for. Writes don't wait. */
   readonly readBy?: string;
   /** Ends the message about an unknown outcome if a command, not a request, made the write. */
   readonly advice?: string | undefined;
@@ -62,7 +65,7 @@ export class TransactionRunner {
   readonly #reads: FairSemaphore;
   #pool: Pool;
   /** When connecting first failed; absent once it has succeeded. */
-  #lostAtMs: number | undefined;
+  #failingSinceMs: number | undefined;
   readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(makePool: () => Pool, limits: ConnectionLimits) {
@@ -162,7 +165,7 @@ export class TransactionRunner {
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
         const isRace = hasState(error, ...races);
-        const isWorthIt = isRace || (isLost(error) && tries === 1);
+        const isWorthIt = isRace || (needsNewConnection(error) && tries === 1);
         const pauseMaxMs = Math.min(racePauseMinMs * 2 ** tries, racePauseMaxMs);
         const pauseMs = isRace ? Math.random() * pauseMaxMs : 0;
         const isOver = tries === triesMax || performance.now() + pauseMs > dueAtMs;
@@ -210,10 +213,10 @@ export class TransactionRunner {
         throw new ConnectionLost("No response in time.");
       });
     } catch (error) {
-      isBroken = isLost(error) || isUnusable(client);
+      isBroken = needsNewConnection(error) || isUnusable(client);
       const ranMs = performance.now() - startedAtMs;
       const isSilent = isLate && ranMs >= this.#limits.statementTimeoutMs;
-      // The other connections lead to the same server.
+      // The server is silent or read-only, and the pool's other connections lead to it, too.
       if (isSilent || isReadOnly(error)) this.#replace(pool);
       const isKnown = error instanceof ConnectionLost || error instanceof DatabaseError;
       if (!isBroken || isKnown) throw error;
@@ -224,8 +227,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Takes a connection from the pool. While none can be made, it tries again, but not once the
-   * database has been lost for longer than the connect timeout.
+   * Takes a connection from the pool. Tries again while connecting fails, but not once that has been
+   * failing for longer than the connect timeout.
    */
   async #connect(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
     for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
@@ -236,7 +239,7 @@ export class TransactionRunner {
         const client = await deadline(connecting, dueAtMs - startedAtMs, () => {
           throw new ConnectionLost("No connection in time.");
         });
-        this.#lostAtMs = undefined;
+        this.#failingSinceMs = undefined;
         return [pool, client];
       } catch (error) {
         // If it's made after all, somebody else can use it.
@@ -244,8 +247,8 @@ export class TransactionRunner {
           (client) => client.release(),
           () => {},
         );
-        this.#lostAtMs ??= startedAtMs;
-        const giveUpAtMs = Math.min(dueAtMs, this.#lostAtMs + this.#limits.connectTimeoutMs);
+        this.#failingSinceMs ??= startedAtMs;
+        const giveUpAtMs = Math.min(dueAtMs, this.#failingSinceMs + this.#limits.connectTimeoutMs);
         const waitMs = pauseMs * (0.5 + Math.random());
         const isOver = performance.now() + waitMs > giveUpAtMs || this.#pool.ending;
         if (!isPatient || isOver) {

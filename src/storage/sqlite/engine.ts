@@ -106,8 +106,7 @@ function createStorage(
     countPlants: mapErrors(countPlants),
     readEvents: mapErrors(events.readEvents),
     findNewEvents: mapErrors(events.findNewEvents),
-    // A command has no use for it, and no worker.
-    version: (garden) => (options.isServing ? startedWorker() : worker)?.versions.read(garden),
+    version: (garden) => startedWorker().versions.read(garden),
     findToken: mapErrors(tokens.findToken),
     hasTokens: mapErrors(tokens.hasTokens),
     listTokens: mapErrors(tokens.listTokens),
@@ -122,9 +121,12 @@ function createStorage(
     async measure() {
       checkStillThere();
       const { blocks, bavail, bsize } = statfsSync(dirname(file));
-      const log = look(`${file}-wal`)?.size ?? 0;
-      const database = statSync(file).size;
-      return { database, log, diskFree: bavail * bsize, disk: blocks * bsize };
+      return {
+        database: sizeOf(file),
+        log: sizeOf(`${file}-wal`),
+        diskFree: bavail * bsize,
+        disk: blocks * bsize,
+      };
     },
     async apply(writes) {
       checkStillThere();

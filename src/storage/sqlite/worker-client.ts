@@ -74,12 +74,12 @@ export class WorkerClient {
   ): WorkerClient {
     const worker = new Worker(`${import.meta.dir}/worker.ts`);
     const versions = new GardenVersions();
-    const thread = new WorkerClient(worker, versions, onFailure);
-    worker.onerror = (event) => thread.#fail(event.message);
+    const client = new WorkerClient(worker, versions, onFailure);
+    worker.onerror = (event) => client.#fail(event.message);
     // If this fails, the worker connects again at the first write.
     const options = { plantsMax, withoutEvents };
-    thread.#request({ kind: "open", path, options, versions: versions.memory }).catch(() => {});
-    return thread;
+    client.#request({ kind: "open", path, options, versions: versions.memory }).catch(() => {});
+    return client;
   }
 
   /** Joins the worker that another thread of this process has started. */

@@ -90,7 +90,10 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   }
 }
 
-/** Takes a snapshot of the file, over a connection of its own: a backup needs no writer. */
+/**
+ * Takes a snapshot of the file, over a connection of its own: on a file of 1.0 the writer can't
+ * open, because its tables are older.
+ */
 function vacuumInto(target: string): void {
   const source = connect(path);
   try {

@@ -115,8 +115,8 @@ function createLookUp(database: Database): LookUp {
       };
     },
     plant: (garden, id) => findPlant.get(garden, id) ?? undefined,
-    key(garden, row) {
-      const found = findKey.get(garden, toBytes(row));
+    key(garden, rowKey) {
+      const found = findKey.get(garden, toBytes(rowKey));
       if (found === null) return undefined;
       return { entries: found.entries, expiresAtMs: Number(found.expires_at_ms) };
     },
@@ -153,8 +153,8 @@ function prepareStore(
     for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
     for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
     for (const id of deleted) deletePlant.run(garden, id);
-    for (const { key, entries, expiresAtMs } of changes.keyRows) {
-      storeKey.run(garden, toBytes(key), entries, expiresAtMs);
+    for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
+      storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);
     }
     if (withoutEvents) return;
     for (const { seq, atMs, type, user, id, name, tag } of changes.events) {
