@@ -51,7 +51,7 @@ export function makeToken(): string {
 }
 
 /** Random characters of the tokens' alphabet, from a CSPRNG. */
-export function makeIdentifier(characters: number): string {
+function makeIdentifier(characters: number): string {
   let text = "";
   while (text.length < characters) {
     for (const byte of crypto.getRandomValues(new Uint8Array(characters - text.length))) {

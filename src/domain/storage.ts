@@ -155,7 +155,7 @@ export interface ListOptions {
 
 export type Order = "asc" | "desc";
 
-export interface TagPosition {
+interface TagPosition {
   readonly tag: string;
   readonly id: PlantId;
 }

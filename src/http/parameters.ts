@@ -4,7 +4,7 @@ import { tagCodePointsMax, tagSchema } from "../domain/plant.ts";
 import { searchCodePointsMax, searchSchema } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
-export type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
+type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
 
 export interface Parameter<Value = unknown> {
   readonly in: "query" | "path" | "header";

@@ -98,7 +98,7 @@ export function problemType(code: ErrorCode): string {
 
 const defaultRetryAfterSeconds = 1;
 
-export interface ProblemContext {
+interface ProblemContext {
   readonly requestId: string;
   /** Whether the request carried a token. */
   readonly isTokenSent: boolean;

@@ -6,7 +6,7 @@ import { parseJsonObject, startsObject } from "../json-text.ts";
 /** One error for each field or parameter is enough. */
 export const oneErrorEach = { abortPipeEarly: true } as const;
 
-export interface ObjectPlace {
+interface ObjectPlace {
   /** Where the object is in the body (RFC 6901); empty if it's the body. */
   readonly pointer?: string;
   /** The id in the path, if there is one. */

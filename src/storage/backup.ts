@@ -20,12 +20,7 @@ import { mapFileError, toFileError } from "../domain/file-failure.ts";
 import { makeTemporaryFolder, removeLeftover, replaceDurably } from "./durable-file.ts";
 import { engineOf, inspectFile, isFile, maskAddress } from "./open.ts";
 import { databaseBytes, isStore, readBytes } from "./sqlite-header.ts";
-import type { TransferOptions } from "./storage.ts";
-
-interface Contents {
-  readonly plants: number;
-  readonly tokens: number;
-}
+import type { Contents, TransferOptions } from "./storage.ts";
 
 interface BackupSummary extends Contents {
   /** The backup has every write that was acknowledged before this time. */

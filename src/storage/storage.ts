@@ -78,6 +78,12 @@ export interface OpenOptions {
 
 export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
+/** How much a store or a backup holds. */
+export interface Contents {
+  readonly plants: number;
+  readonly tokens: number;
+}
+
 /** How everything that an engine stores is written to a SQLite file, or read from one. */
 export interface TransferOptions {
   readonly limits: ConnectionLimits;

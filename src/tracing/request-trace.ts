@@ -2,7 +2,7 @@
 import type { Span } from "./span-exporter.ts";
 
 /** The context of a trace as it travels between services (W3C Trace Context). */
-export interface TraceContext {
+interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
   /** 16 hexadecimal digits: the caller's span. */
@@ -11,7 +11,7 @@ export interface TraceContext {
   readonly isSampled: boolean;
 }
 
-export interface RequestEnd {
+interface RequestEnd {
   readonly method: string;
   /** The path as documented, without any value of the caller's. */
   readonly route: string | undefined;

@@ -22,7 +22,7 @@ const batchSpans = 512;
 const waitingSpansMax = 8_192;
 const timeoutMs = 5_000;
 
-export interface ExporterOptions {
+interface ExporterOptions {
   /** The collector, such as http://127.0.0.1:4318. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;

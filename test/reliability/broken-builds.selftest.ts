@@ -39,7 +39,7 @@ const batch = "storage/postgres/batch.ts";
 const storeEvents =
   "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
 const route = "const route = arrival.route?.path;";
-const readSchema = "const from = await readSchema(client);";
+const readSchema = "const from = await readSchemaVersion(client);";
 
 const byKills =
   (...ends: Moment[]): Find =>

@@ -7,7 +7,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import { makeTemporaryFolder } from "../durable-file.ts";
 import type { ConnectionLimits, TransferOptions } from "../storage.ts";
 import { hasState } from "./errors.ts";
-import { migrate, readSchema, requireNewest, requireRights } from "./migrate.ts";
+import { migrate, readSchemaVersion, requireNewest, requireRights } from "./migrate.ts";
 import { runLong, TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
@@ -64,7 +64,7 @@ export async function restorePostgres(
 async function checkTarget(url: string, limits: ConnectionLimits): Promise<void> {
   let isStore = false;
   const { runner } = await TransactionRunner.open(url, limits, async (client) => {
-    isStore = (await readSchema(client)) > 0;
+    isStore = (await readSchemaVersion(client)) > 0;
     // Instances of an older version may be using it, and couldn't start again.
     if (isStore) await requireNewest(client);
   });

@@ -6,7 +6,7 @@ import type { Order, PlantReader } from "../../domain/storage.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { Route } from "./connect.ts";
 import { createEventReader } from "./events.ts";
-import { migrate, readSchema, requireRights, requireStore } from "./migrate.ts";
+import { migrate, readSchemaVersion, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { createWriter } from "./writer.ts";
@@ -25,7 +25,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   }
   const { runner, route } = await TransactionRunner.open(url, limits, async (client) => {
     if (options.mustExist) await requireStore(client);
-    const isNew = (await readSchema(client)) === 0;
+    const isNew = (await readSchemaVersion(client)) === 0;
     await migrate(client, options.onMigration);
     await requireRights(client);
     if (!isNew) return;

@@ -1,14 +1,15 @@
 /** Brings a database to the newest schema, in one transaction. */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { checkSchema } from "../schema-steps.ts";
+import { checkSchema } from "../check-schema.ts";
 import type { OpenOptions } from "../storage.ts";
 import fromOne from "./migrations/from-1.0.sql" with { type: "text" };
 import schema from "./migrations/schema-7.sql" with { type: "text" };
 import { runLong } from "./transaction.ts";
 
+const schemaOfOne = 6;
 const newest = 7;
-const upgrades: Readonly<Record<number, string>> = { 0: schema, 6: fromOne };
+const upgrades: Readonly<Record<number, string>> = { 0: schema, [schemaOfOne]: fromOne };
 
 /** An arbitrary number. If several instances start at once, the one with this lock migrates. */
 const lockKey = 0x504c4e54;
@@ -16,7 +17,7 @@ const lockKey = 0x504c4e54;
 const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens", "token_changes"];
 
 /** The version of the schema; 0 if there is none. Fails if it is unknown. */
-export async function readSchema(client: ClientBase): Promise<number> {
+export async function readSchemaVersion(client: ClientBase): Promise<number> {
   // Not by to_regclass: it remembers that there was no table before another process made it.
   const { rows: places } = await client.query(
     `SELECT schemaname AS name, schemaname = current_schema() AS is_first FROM pg_catalog.pg_tables
@@ -41,7 +42,7 @@ function refuseSecond(name: string): PlantStoreError {
 
 /** Fails if the database holds no store; else returns its schema. */
 export async function requireStore(client: ClientBase): Promise<number> {
-  const found = await readSchema(client);
+  const found = await readSchemaVersion(client);
   if (found === 0) throw new PlantStoreError("unavailable", "it holds no plant store yet");
   return found;
 }
@@ -61,10 +62,10 @@ export async function migrate(
   client: ClientBase,
   onMigration?: OpenOptions["onMigration"],
 ): Promise<void> {
-  if ((await readSchema(client)) === newest) return;
+  if ((await readSchemaVersion(client)) === newest) return;
   await runLong(client, "write", async () => {
     await client.query("SELECT pg_advisory_xact_lock($1::bigint)", [lockKey]);
-    const from = await readSchema(client);
+    const from = await readSchemaVersion(client);
     if (from === newest) return;
     if (from === 0) await client.query(versionTable);
     else onMigration?.(`from schema ${from} to ${newest}; this may take minutes`);

@@ -4,7 +4,7 @@ import { existsSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
 import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
-import type { TransferOptions } from "../storage.ts";
+import type { Contents, TransferOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
 import { migrate, requireExactSchema, requireStore } from "./migrate.ts";
 import {
@@ -20,11 +20,6 @@ import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
 const walFiles = ["-wal", "-shm", "-journal"];
-
-interface Contents {
-  readonly plants: number;
-  readonly tokens: number;
-}
 
 /**
  * Writes a snapshot of everything to the empty file at `target`, while a service keeps running. The

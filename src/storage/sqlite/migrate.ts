@@ -1,7 +1,7 @@
 /** Brings a file to the newest schema, in one transaction. */
 import { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { checkSchema } from "../schema-steps.ts";
+import { checkSchema } from "../check-schema.ts";
 import type { OpenOptions } from "../storage.ts";
 import fromOne from "./migrations/from-1.0.sql" with { type: "text" };
 import schema from "./migrations/schema-5.sql" with { type: "text" };

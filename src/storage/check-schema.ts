@@ -1,7 +1,7 @@
 /** The numbered schemas of an engine. */
 import { PlantStoreError } from "../domain/errors.ts";
 
-export interface Schemas {
+interface Schemas {
   readonly newest: number;
   /** What leads to the newest, by the schema that was found; 0: nothing is stored yet. */
   readonly upgrades: Readonly<Record<number, string>>;
