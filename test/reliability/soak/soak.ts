@@ -19,6 +19,11 @@ const plantsPerClient = 50;
  */
 export const shortRun = { durationMs: 10_000, warmUpMs: 4_000, heapBytesPerResponseMax: 400 };
 
+export interface SoakSample extends Sample {
+  /** Since the last sample. */
+  readonly responses: number;
+}
+
 /** Nothing is measured before it is warm, and the heap only after collecting garbage. */
 export async function soak(options: { durationMs: number; warmUpMs: number; program?: string }) {
   const variables = { BUN_OPTIONS: `--preload ${join(import.meta.dir, "collector.ts")}` };
@@ -27,11 +32,13 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   await load.run(options.warmUpMs);
   const heapBefore = await measureHeap(service);
   const responsesBefore = load.responses;
-  const samples: Sample[] = [];
+  const samples: SoakSample[] = [];
+  let counted = load.responses;
   const sampling = setInterval(() => {
     // Hours of log would fill this process's memory.
     service.output().out = "";
-    samples.push(sampleProcess(service.pid));
+    samples.push({ ...sampleProcess(service.pid), responses: load.responses - counted });
+    counted = load.responses;
   }, 1_000);
   await load.run(options.durationMs);
   clearInterval(sampling);
