@@ -125,7 +125,7 @@ export const restoreCommand: Command = {
 
 export const copyCommand: Command = {
   name: "copy",
-  summary: "Copy all plants, tokens and idempotency keys to another database.",
+  summary: "Copy everything (plants, tokens, idempotency keys, events) to another database.",
   words: [],
   flags: { force: replaceFlag, json: jsonFlag },
   settings: ["copyFrom", "copyTo", "databaseConnectTimeoutMs", "databaseStatementTimeoutMs"],

@@ -71,7 +71,7 @@ export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
   "rate-limited": {
     status: 429,
     title: "Too many requests",
-    help: "Wait for the seconds in `Retry-After`, then send the request again.",
+    help: "Wait for the seconds in `Retry-After`, then send it again. Too many streams: close one.",
   },
   internal: {
     status: 500,
