@@ -106,6 +106,7 @@ async function configurePooler(): Promise<void> {
   await runStatement(admin, `CREATE ROLE plants LOGIN PASSWORD '${serverPassword}'`);
   await runStatement(admin, "ALTER ROLE plants SET statement_timeout = '5s'");
   await runStatement(admin, "ALTER ROLE plants SET enable_bitmapscan = off");
+  await runStatement(admin, "ALTER ROLE plants SET enable_seqscan = off");
   await runStatement(admin, "CREATE DATABASE plants OWNER plants");
   const roles = "SELECT rolname, rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL";
   const users = (await runStatement(admin, roles)).map(
