@@ -16,9 +16,9 @@ export class Events {
   }
 
   /**
-   * The events after `after` (from the oldest on, if absent). Ends before the first gap: events that
-   * happen while `events` is off are numbered, but not stored. Fails with `gone` if it can't go on
-   * from there, and with `not-found` if events are off.
+   * The events after `after` (from the oldest on, if absent). Ends before the first gap: events
+   * that happen while `events` is off are numbered, but not stored. Fails with `gone` if it can't
+   * go on from there, and with `not-found` if events are off.
    */
   async read(
     { garden }: Pick<Caller, "garden">,

@@ -13,8 +13,8 @@ const headCharacters = 14;
 const hashBytes = 16;
 const idBytes = 8;
 /**
- * An entry is the hash of a request, then the id of the plant that it created. It's all zeros if that
- * plant of the bulk wasn't created.
+ * An entry is the hash of a request, then the id of the plant that it created. It's all zeros if
+ * that plant of the bulk wasn't created.
  */
 const entryBytes = hashBytes + idBytes;
 export const plantsPerRow = 128;

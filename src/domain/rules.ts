@@ -42,8 +42,9 @@ export interface GardenRow {
 type Content = Pick<Plant, "name" | "tag">;
 
 /**
- * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and nothing
- * more may be looked up in it: without a row to lock, another instance may be adding plants.
+ * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and
+ * nothing more may be looked up in it: without a row to lock, another instance may be adding
+ * plants.
  */
 export interface LookUp {
   garden(garden: string): GardenRow | undefined;

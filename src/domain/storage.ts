@@ -204,9 +204,9 @@ export interface PlantStorage extends PlantReader, EventReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
-   * The garden's version, or undefined where asking for it costs as much as reading. Ask first, then
-   * read: what you read is current while the version stays the same. Every `apply` that has returned
-   * in this process counts at once; other processes' writes may take a second.
+   * The garden's version, or undefined where asking for it costs as much as reading. Ask first,
+   * then read: what you read is current while the version stays the same. Every `apply` that has
+   * returned in this process counts at once; other processes' writes may take a second.
    */
   version(garden: string): GardenVersion | undefined;
 

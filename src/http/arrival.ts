@@ -14,8 +14,8 @@ export interface Arrival {
   readonly startedAtMs: number;
   readonly trace: RequestTrace | undefined;
   /**
-   * Whether the path, exactly as it was sent, is one that needs no token. In all others, the runtime
-   * has resolved `/x/..` and `\`.
+   * Whether the path, exactly as it was sent, is one that needs no token. In all others, the
+   * runtime has resolved `/x/..` and `\`.
    */
   readonly isExactOpenPath: boolean;
   readonly query: string;
@@ -30,7 +30,10 @@ export interface Arrival {
   /** Absent if the token isn't cached. */
   readonly cachedCaller: Caller | undefined;
   readonly body: IncomingBody;
-  /** Where it waits for its first turn: its garden's queue or, if that isn't known yet, a shared one. */
+  /**
+   * Where it waits for its first turn: its garden's queue or, if that isn't known yet, a shared
+   * one.
+   */
   readonly queue: string;
 }
 

@@ -38,7 +38,9 @@ export class IncomingBody {
     this.isPending = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
   }
 
-  /** Even with every character escaped, a valid plant is this small. Others are bulks, or invalid. */
+  /**
+   * Even with every character escaped, a valid plant is this small. Others are bulks, or invalid.
+   */
   get #isSmall(): boolean {
     return this.#declaredBytes !== undefined && this.#declaredBytes <= smallBodyBytes;
   }
@@ -49,8 +51,8 @@ export class IncomingBody {
   }
 
   /**
-   * What to reserve for a long body before it's read. One without a length starts small and reserves
-   * more as it arrives. One over 1 MiB, or whose length isn't a number, is refused unread.
+   * What to reserve for a long body before it's read. One without a length starts small and
+   * reserves more as it arrives. One over 1 MiB, or whose length isn't a number, is refused unread.
    */
   get bytesToReserve(): number {
     const bytes = this.#declaredBytes ?? smallBodyBytes;
@@ -106,8 +108,8 @@ export class IncomingBody {
 }
 
 /**
- * Fails with `invalid-request` if a proxy could disagree about where the body ends. The runtime even
- * accepts `chunked,`.
+ * Fails with `invalid-request` if a proxy could disagree about where the body ends. The runtime
+ * even accepts `chunked,`.
  */
 export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");

@@ -33,8 +33,8 @@ export class Scheduler {
   #scheduledAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * Whether a slice may run now, without waiting for its turn. Starts the next window of time if the
-   * last one is over: a look at the clock is cheaper than an immediate for each tick.
+   * Whether a slice may run now, without waiting for its turn. Starts the next window of time if
+   * the last one is over: a look at the clock is cheaper than an immediate for each tick.
    */
   mayRun(nowMs = performance.now()): boolean {
     if (!this.#isScheduled && nowMs - this.#scheduledAtMs >= tickMsMax) this.#schedule(nowMs);

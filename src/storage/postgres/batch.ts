@@ -42,8 +42,8 @@ export async function applyBatch(
 }
 
 /**
- * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at worst,
- * they add an empty garden.
+ * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at
+ * worst, they add an empty garden.
  */
 async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);

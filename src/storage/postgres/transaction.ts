@@ -227,8 +227,8 @@ export class TransactionRunner {
   }
 
   /**
-   * Takes a connection from the pool. Tries again while connecting fails, but not once that has been
-   * failing for longer than the connect timeout.
+   * Takes a connection from the pool. Tries again while connecting fails, but not once that has
+   * been failing for longer than the connect timeout.
    */
   async #connect(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
     for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
