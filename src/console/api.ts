@@ -131,7 +131,8 @@ export class Api extends PlantStore {
   }
 
   async #findNamed({ q = "", tag }: Query, signal: AbortSignal | undefined) {
-    const plant = /^-?\d{1,18}$/.test(q) ? await this.find(BigInt(q), signal) : undefined;
+    const id = toId(q);
+    const plant = id === undefined ? undefined : await this.find(id, signal);
     return tag === undefined || plant?.tag === tag ? plant : undefined;
   }
 
@@ -191,6 +192,12 @@ export class Api extends PlantStore {
     const events = await this.eventsBefore().catch(() => []);
     return events.findLast(({ plant }) => plant.id === id);
   }
+}
+
+/** Absent if no plant can have this id. */
+export function toId(text: string): bigint | undefined {
+  const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  return id !== undefined && BigInt.asIntN(64, id) === id ? id : undefined;
 }
 
 /** Whether people would call it the same plant. */
