@@ -116,11 +116,11 @@ function toCliError(error: unknown, url: string): unknown {
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
 
 /** What a service sends may hold anything. */
-function renderRow({ rule, outcome, reason = "", request, answer }: RowResult): string {
+function renderRow({ rule, outcome, reason = "", request, response }: RowResult): string {
   if (outcome !== "failed") {
     return `  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}\n`;
   }
-  const lines = [reason, ...quote(">", request), ...quote("<", answer)];
+  const lines = [reason, ...quote(">", request), ...quote("<", response)];
   const details = lines.map((line) => `      ${showSafely(line)}`.trimEnd());
   return `${[`  ${signs.failed} ${rule}`, ...details].join("\n")}\n`;
 }
