@@ -12,7 +12,7 @@ import {
 } from "../check/run-check.ts";
 import { choice, readSetting, settings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { renderDuration } from "../plant-file/words.ts";
+import { renderDuration } from "../wording.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
 import { describeNoResponse, findToken, requireToken } from "./service-client.ts";

@@ -13,9 +13,10 @@ import {
   PlantFileError,
   type RefusedRow,
   type Row,
-  readPlants,
+  readRows,
 } from "../plant-file/rows.ts";
-import { describeImport, describeInvalid, renderCount, renderLine } from "../plant-file/words.ts";
+import { describeImport, describeInvalid, renderLine } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
@@ -82,7 +83,7 @@ export const importCommand: Command = {
     const checkFile = (listedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
         const chunks = await readSource(call, path, signal);
-        const read = () => readRows(chunks, format);
+        const read = () => readRowsOrFail(chunks, format);
         return { read, check: await checkRows(read(), { listedMax, signal }) };
       });
     if (call.flags["dry-run"] === true) {
@@ -148,9 +149,9 @@ async function readSource(
 }
 
 /** Throws a `CliError` if the file can't be read at all. */
-function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+function* readRowsOrFail(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {
-    yield* readPlants(chunks, format);
+    yield* readRows(chunks, format);
   } catch (error) {
     if (!(error instanceof PlantFileError)) throw error;
     throw usageError(showSafely(error.message));
@@ -171,12 +172,12 @@ function reportCheck(call: Call, { rows, withId, withoutId, invalid, listed }: F
 
 /** Lists invalid rows. The error to throw says what to do. */
 function refuseFile(call: Call, check: FileCheck): CliError {
-  const { invalid, listed, end } = check;
+  const { invalid, listed, unreadable } = check;
   report(call, listed, { stored: 0, alreadyThere: 0, refused: invalid });
   const more = invalid - listed.length;
   if (more > 0) call.terminal.say(`… and ${renderCount(more)} more. --dry-run lists all.`);
   const them = invalid === 1 ? "it" : "them";
-  const advice = end
+  const advice = unreadable
     ? "Fix that, and run the import again."
     : `Fix ${them}, or import the rest with --on-error continue.`;
   return new CliError(`${describeInvalid(check)} ${advice}`, exitCodes.rowsRefused);
@@ -250,15 +251,15 @@ function conclude(
     "without ids could be stored twice.";
   const skipping =
     " Or run it with --rejects FILE: that skips them, and writes them to a file to fix and import.";
-  const canSkip = !refused.some(({ isEnd }) => isEnd);
+  const canSkip = !refused.some(({ isUnreadable }) => isUnreadable);
   throw new CliError(canSkip ? advice + skipping : advice, exitCodes.rowsRefused);
 }
 
 function writeRejects(refused: readonly RefusedRow[], path: string): void {
-  const end = refused.find(({ isEnd }) => isEnd);
-  if (end !== undefined) {
+  const unreadable = refused.find((row) => row.isUnreadable);
+  if (unreadable !== undefined) {
     throw new CliError(
-      `${path} was not written: the file could not be read to its end (${renderLine(end)}). ` +
+      `${path} was not written: the file could not be read to its end (${renderLine(unreadable)}). ` +
         "Fix that, and run the import again.",
       exitCodes.rowsRefused,
     );

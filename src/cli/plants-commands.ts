@@ -9,7 +9,7 @@ import {
 import { type Check, integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { PlantRenderer, renderJsonPlant } from "../plant-file/renderer.ts";
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { storeCommand, tagFilter } from "./service-client.ts";

@@ -1,5 +1,5 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import {
   describeError,
   type Me,

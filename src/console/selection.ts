@@ -1,5 +1,5 @@
 /** Selecting plants, and deleting them together. */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { describeError, isSame, type Plant, pageSize, pageSizeMax, type Summary } from "./api.ts";
 import { confirm, find, message, notify, show, whileBusy } from "./elements.ts";
 import type { Garden, ListedPlant } from "./garden.ts";

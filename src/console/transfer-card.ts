@@ -1,6 +1,7 @@
 /** The card of an import or export: its progress, its result, and what to do next. */
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
-import { renderCount, renderLine } from "../plant-file/words.ts";
+import { renderLine } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { describeError } from "./api.ts";
 import { announce, find, make, show } from "./elements.ts";
 

@@ -9,7 +9,7 @@ import {
 import { type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
-export interface ImportOptions {
+interface ImportOptions {
   /** A row without an id is recognized by this name and its place in the file. */
   readonly batch: string;
   /** How many earlier imports of this batch were undone, as far as is known. */
