@@ -6,7 +6,7 @@ import {
   PlantStoreProblem,
   PlantStoreUnreachable,
 } from "../client/plant-store.ts";
-import { describeErrors } from "../client/problem-error.ts";
+import { retriedStatuses } from "../client/send.ts";
 import { choice, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type Format, formatOf, formats } from "../plant-file/rows.ts";
@@ -212,8 +212,14 @@ function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   return [exitCode, `${place}${said} ${advice}`.trimEnd()];
 }
 
-/** How a gateway reports a service that is down or busy. */
-const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
+/** Every validation error with its place, or what the problem says as a whole. */
+function describeErrors({ errors, detail }: PlantStoreProblem): string {
+  const texts = errors.map((error) => {
+    const { pointer, parameter, header } = error;
+    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
+  });
+  return texts.join("; ") || detail;
+}
 
 /** The response isn't a Plant Store's, or of another path than expected. */
 export function describeForeignResponse(
@@ -221,7 +227,7 @@ export function describeForeignResponse(
   url: string,
   flags = "--url",
 ): Advice {
-  if (gatewayStatuses.includes(status)) {
+  if (retriedStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];
   }

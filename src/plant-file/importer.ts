@@ -6,6 +6,7 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
+import { hasCode } from "../client/problem-error.ts";
 import { type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
@@ -221,7 +222,7 @@ export class Importer {
     const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
     // The response says that nothing was changed. That is true of its request, not of the import.
-    if (isDiskFull(this.#failure)) throw new StorageFullError(diskFull);
+    if (hasCode(this.#failure, "storage-full")) throw new StorageFullError(diskFull);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -291,10 +292,6 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
     items.push(value);
   }
   return items;
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof PlantStoreProblem && error.code === "storage-full";
 }
 
 /** Whether the service has responded, and said that it stores nothing. */
