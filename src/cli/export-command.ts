@@ -12,12 +12,16 @@ import { renderCount, renderDuration } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
-import { chooseFormat, formatFlag, tagFilter, variables, withStore } from "./service-client.ts";
+import {
+  chooseFormat,
+  formatFlag,
+  patient,
+  tagFilter,
+  variables,
+  withService,
+} from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { writeResult } from "./terminal.ts";
-
-/** Long enough for a service that restarts. */
-const patience = { retries: 20 };
 
 export const exportCommand: Command = {
   name: "export",
@@ -38,10 +42,10 @@ export const exportCommand: Command = {
     const renderer = new PlantRenderer(chooseFormat(call, path));
     const tag = textFlag(call, "tag");
     const exportTo = (write: Write, signal?: AbortSignal) =>
-      withStore(
+      withService(
         call,
         (store) => exportPlants(call, store.pages({ tag, signal }), renderer, write),
-        patience,
+        patient,
       );
     if (path === "-") {
       await exportTo(call.terminal.out);

@@ -2,7 +2,7 @@
 import { accessSync, constants, createReadStream, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { type Check, choice, integer } from "../config.ts";
+import { choice, integer, type Parser } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../domain/file-failure.ts";
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
@@ -20,7 +20,7 @@ import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
-import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
+import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
 
 const actions = ["stop", "continue"] as const;
@@ -30,8 +30,6 @@ const concurrencyDefault = 8;
 const concurrencyMax = 256;
 /** A file with more invalid rows is wrong as a whole. */
 const listedRowsMax = 100;
-/** Long enough for a service that restarts. A rate limit only makes the import take longer. */
-const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 export const importCommand: Command = {
   name: "import",
@@ -101,12 +99,12 @@ export const importCommand: Command = {
       await sendRows(call, read, check, importer);
       conclude(importer, [...check.listed, ...importer.refused], rejects);
     };
-    await withStore(call, work, patience);
+    await withService(call, work, patient);
   },
 };
 
-/** An unset shell variable gives an empty text. */
-function someText(expected: string): Check<string> {
+/** An unset shell variable becomes an empty string. */
+function someText(expected: string): Parser<string> {
   return { parse: (text) => text || undefined, expected };
 }
 

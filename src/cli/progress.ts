@@ -2,7 +2,7 @@
 import { renderCount, renderDuration } from "../wording.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface ProgressState {
+interface ProgressState {
   readonly count: number;
   /** From 0 to 1; absent if the total is unknown. */
   readonly share?: number | undefined;

@@ -35,42 +35,41 @@ export const variables = {
 
 type Patience = Pick<PlantStoreOptions, "retries" | "limitedRetries">;
 
-/** For a person who waits. */
-const patienceDefault: Patience = { retries: 2 };
+/** Long enough for a service that restarts. A rate limit only makes the work take longer. */
+export const patient: Patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 /**
  * Throws a `CliError` if the service refuses or doesn't respond. More patience is only for a
  * service that has responded once: a wrong URL fails at once.
  */
-export async function withStore<Result>(
+export async function withService<Result>(
   call: Call,
   use: (store: PlantStore) => Promise<Result>,
-  patience = patienceDefault,
+  patience?: Patience,
 ): Promise<Result> {
   const url = readSetting("url", call.flags);
   const token = requireToken();
-  const store = new PlantStore({ url, token, ...patience });
+  // Few retries by default: a person is waiting.
+  const store = new PlantStore({ url, token, ...(patience ?? { retries: 2 }) });
   try {
-    if (patience !== patienceDefault) {
-      await requireResponse(new PlantStore({ url, token, retries: 0 }));
-    }
+    if (patience) await requireResponse(new PlantStore({ url, token, retries: 0 }));
     return await use(store);
   } catch (error) {
     throw toCliError(error, url);
   }
 }
 
-interface StoreCommand extends Omit<Command, "settings" | "variables" | "run"> {
+interface ServiceCommand extends Omit<Command, "settings" | "variables" | "run"> {
   readonly run: (store: PlantStore, call: Call) => Promise<number | undefined>;
 }
 
 /** A command that only calls a service. */
-export function storeCommand({ run, ...command }: StoreCommand): Command {
+export function serviceCommand({ run, ...command }: ServiceCommand): Command {
   return {
     ...command,
     settings: ["url"],
     variables,
-    run: (call) => withStore(call, (store) => run(store, call)),
+    run: (call) => withService(call, (store) => run(store, call)),
   };
 }
 
@@ -112,17 +111,9 @@ function toCliError(error: unknown, url: string): unknown {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const isForeign = error.code === "unexpected" || isBelowPlants(error, url);
-  const [exitCode, message] = isForeign
-    ? describeForeignResponse(error, url)
-    : describeProblem(error, url);
+  const [exitCode, message] =
+    error.code === "unexpected" ? describeForeignResponse(error, url) : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
-}
-
-/** A URL that ends in /plants: calls go to the paths of single plants, with `plants` as the id. */
-function isBelowPlants({ code, errors }: PlantStoreProblem, url: string): boolean {
-  const isRefused = code === "method-not-allowed" || errors.some((each) => each.parameter === "id");
-  return isRefused && /\/plants\/*$/.test(url);
 }
 
 const closed = "the connection was closed";
