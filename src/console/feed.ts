@@ -10,10 +10,10 @@ import { api } from "./session.ts";
 const gatherMs = 100;
 const retryMs = 5_000;
 
-export interface FeedEvents {
-  /** In order. */
+interface FeedEvents {
+  /** In order, including this page's own changes, which the list already shows. */
   readonly onEvents: (events: readonly PlantEvent[]) => void;
-  /** Whether events must wait, because a response is about to say the same. */
+  /** True while the response to one of our own writes or list requests may still be on its way. */
   readonly isBusy: () => boolean;
   /** Events were missed: the page may be out of date. */
   readonly onMissed: () => void;

@@ -66,7 +66,7 @@ export class TagsView {
     const button = make(
       "button",
       { type: "button", class: "chip" },
-      make("bdi", { class: tag === "" ? "untagged" : "" }, tag === "" ? "no tag" : tag),
+      make("bdi", { class: tag === "" ? "absent" : "" }, tag === "" ? "no tag" : tag),
       " ",
       make("span", { class: "amount" }),
     );

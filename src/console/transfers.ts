@@ -13,7 +13,7 @@ import { type CardAction, type CardContent, TransferCard } from "./transfer-card
 const listedMax = 1_000;
 const progressMs = 100;
 
-export interface TransferEvents {
+interface TransferEvents {
   /** The plants to export. */
   readonly query: () => Query;
   /** Plants were added or deleted. */
