@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { PlantStoreError } from "./domain/errors.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./storage/storage.ts";
 
-/** How the text of a setting or a flag is checked and read. */
-export interface Check<Value> {
+/** Reads and checks the text of a setting or a flag. */
+export interface Parser<Value> {
   /** Absent if the text is not valid. */
   readonly parse: (text: string) => Value | undefined;
   /** What a valid text is, after "must be". */
@@ -13,7 +13,7 @@ export interface Check<Value> {
   readonly isSecret?: true;
 }
 
-interface Setting<Value> extends Check<Value> {
+interface Setting<Value> extends Parser<Value> {
   readonly flag: string;
   readonly environment: string;
   readonly placeholder: string;
@@ -26,7 +26,7 @@ function row<Value>(
   usage: string,
   fallback: string | number,
   help: string,
-  check: Check<Value>,
+  parser: Parser<Value>,
   environment?: string,
 ): Setting<Value> {
   const [flag = "", placeholder = ""] = usage.slice("--".length).split(" ");
@@ -36,7 +36,7 @@ function row<Value>(
     placeholder,
     fallback: String(fallback),
     help,
-    ...check,
+    ...parser,
   };
 }
 
@@ -58,59 +58,59 @@ const collectorUrl = text(
 );
 /** Nothing, quotes, `:memory:`, or a URL, even a misspelled one, which may hold a password. */
 const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)|:\/\/|\/\/[^/]*:[^/]*@/is;
-const databaseAddress: Check<string> = {
+const databaseAddress: Parser<string> = {
   ...text(
     "the path of a file or the URL of a PostgreSQL database, without quotes",
     (value) => isPostgres(value) || !notPath.test(value),
   ),
   isSecret: true,
 };
-const serviceUrl: Check<string> = {
+const serviceUrl: Parser<string> = {
   parse: (value) =>
     /^https?:\/\/[^/?#@]/.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
       ? value.replace(/\/+$/, "")
       : undefined,
   expected: "an address such as https://plants.example/v1",
 };
-const basePath: Check<string> = {
+const basePath: Parser<string> = {
   parse: (value) =>
     /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(value) ? value.replace(/\/$/, "") : undefined,
   expected: "a path such as /v1",
 };
-const origins: Check<"*" | readonly string[]> = {
+const origins: Parser<"*" | readonly string[]> = {
   parse: parseOrigins,
   expected: "* or origins such as https://plants.example, separated by commas",
 };
-const audiences: Check<readonly string[]> = {
+const audiences: Parser<readonly string[]> = {
   parse: (value) => (value === "" ? [] : parseList(value)),
   expected: "names such as https://plants.example, separated by commas",
 };
 /** Signed with a private key that only the issuer has: never `none`, never a shared secret. */
 const algorithmNames = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"];
-const algorithms: Check<readonly string[]> = {
+const algorithms: Parser<readonly string[]> = {
   parse(value) {
     const names = parseList(value);
     return names?.every((name) => algorithmNames.includes(name)) ? names : undefined;
   },
   expected: `some of ${algorithmNames.join(", ")}, separated by commas`,
 };
-const headerList: Check<Readonly<Record<string, string>>> = {
+const headerList: Parser<Readonly<Record<string, string>>> = {
   parse: parseHeaders,
   expected: "headers such as api-key=secret, separated by commas",
   isSecret: true,
 };
-const ratio: Check<number> = {
+const ratio: Parser<number> = {
   parse: (value) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : undefined),
   expected: "a number from 0 to 1",
 };
-const duration: Check<number> = {
+const duration: Parser<number> = {
   parse(value) {
     const durationMs = parseDuration(value);
     return durationMs >= 60_000 ? durationMs : undefined;
   },
   expected: "a time such as 7d, 12h or 90m",
 };
-const rate: Check<{ readonly requests: number; readonly windowSeconds: number }> = {
+const rate: Parser<{ readonly requests: number; readonly windowSeconds: number }> = {
   parse: parseRate,
   expected: "a rate from 1/d to 1000000/s, such as 100/60s or 5000/h",
 };
@@ -324,11 +324,11 @@ function requireTogether(values: Readonly<Record<string, string>>): void {
   throw invalid(`${names.join(" and ")} belong together; ${missing.join()} is missing.`);
 }
 
-function text(expected: string, isValid: (value: string) => boolean): Check<string> {
+function text(expected: string, isValid: (value: string) => boolean): Parser<string> {
   return { parse: (value) => (isValid(value) ? value : undefined), expected };
 }
 
-export function integer(min: number, max: number): Check<number> {
+export function integer(min: number, max: number): Parser<number> {
   return {
     parse: (text) =>
       /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
@@ -338,7 +338,7 @@ export function integer(min: number, max: number): Check<number> {
   };
 }
 
-export function choice<const Choice extends string>(...choices: readonly Choice[]): Check<Choice> {
+export function choice<const Choice extends string>(...choices: readonly Choice[]): Parser<Choice> {
   return {
     parse: (text) => choices.find((each) => each === text),
     expected: `one of ${choices.join(", ")}`,
@@ -347,8 +347,8 @@ export function choice<const Choice extends string>(...choices: readonly Choice[
 
 function or<const Word extends string, Value>(
   word: Word,
-  { parse, expected }: Check<Value>,
-): Check<Word | Value> {
+  { parse, expected }: Parser<Value>,
+): Parser<Word | Value> {
   return {
     parse: (text) => (text === word ? word : parse(text)),
     expected: `${word} or ${expected}`,

@@ -36,13 +36,13 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client check plant-file",
+  cli: "config server log version json-text auth storage domain client check plant-file wording",
   config: "domain storage",
   server: "async config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
   http: "async log metrics json-text tracing auth rate-limit domain",
-  console: "auth client domain plant-file",
-  "plant-file": "client domain json-text",
+  console: "auth client domain plant-file wording",
+  "plant-file": "client domain json-text wording",
   auth: "async domain",
   "rate-limit": "domain",
   storage: "async domain",

@@ -113,6 +113,11 @@ export function plant(number: number, others: object = {}): object {
   return { name: `{name} ${number}`, tag: `tag ${number}`, id: `{${number}}`, ...others };
 }
 
+/** Creates a plant with this tag. */
+export function tagged(number: number, tag: string): Step {
+  return create(plant(number, { tag }));
+}
+
 /** Plants as a list shows them. */
 export function shown(...numbers: number[]): object[] {
   return numbers.map((number) => ({ name: `{name} ${number}`, tag: `tag ${number}` }));
@@ -122,6 +127,11 @@ export const withKey = { "Idempotency-Key": "{key}" };
 export const jsonType = { "Content-Type": /^application\/json(?:; ?charset=utf-8)?$/i };
 export const strongTag = { ETag: /^"[!#-~]*"$/ };
 export const tooLarge = { status: [413] };
+export const nextLink = /^<[^>]*>; ?rel="?next"?$/;
+export const toNext = { headers: { Link: nextLink } };
+export const atEnd = { headers: { Link: null } };
+/** One code point, two UTF-16 units, four bytes of UTF-8. */
+export const leaf = "\u{1f33f}";
 
 export function create(
   body: object | string,

@@ -51,7 +51,7 @@ export interface RowResult {
   readonly reason?: string;
   /** What was sent, without tokens. */
   readonly request?: string;
-  readonly answer?: string;
+  readonly response?: string;
 }
 
 export interface CheckResult {
@@ -121,7 +121,7 @@ function toFinding(error: Error, { hint }: Row): Finding {
     return { outcome: "failed", reason: `the response makes no sense (${reason})` };
   }
   const { request, whole } = error.response;
-  return { outcome: "failed", reason, request, answer: whole };
+  return { outcome: "failed", reason, request, response: whole };
 }
 
 /** Masks tokens, since anyone may see a report; then cuts, so that no token is cut in two. */

@@ -107,7 +107,7 @@ class RowRun {
     this.#values.next = pathname.slice(this.#service.basePath.length) + search;
   }
 
-  /** Twice, because `{each}` may hold others. */
+  /** Twice, because the value of `{each}` may contain placeholders. */
   #fill(text: string): string {
     const once = (part: string) =>
       part.replace(/\{([\w+-]+)\}/g, (whole, name) => this.#values[name] ?? whole);

@@ -143,8 +143,8 @@ export class Service {
   }
 
   /**
-   * Sends a request such as `GET /plants?limit=1`, and again after 429. Fails with `NoResponse`,
-   * and after the signal.
+   * Sends a request such as `GET /plants?limit=1`, and again after 429. Throws `NoResponse`, or
+   * the signal's reason once it is aborted.
    */
   async send(request: string, parts: RequestParts = {}): Promise<ServiceResponse> {
     for (let tries = 1; ; tries++) {

@@ -1,7 +1,6 @@
 /** `plantstore backup|restore|copy`: everything in a store, to a file and back. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { readLimits, readSetting, storageSettings } from "../config.ts";
-import { renderCount } from "../plant-file/words.ts";
 import {
   type BackupWork,
   checkBackup,
@@ -12,6 +11,7 @@ import {
   writeBackup,
 } from "../storage/backup.ts";
 import { isSameFile, maskAddress } from "../storage/open.ts";
+import { renderCount } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";

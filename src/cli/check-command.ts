@@ -12,7 +12,7 @@ import {
 } from "../check/run-check.ts";
 import { choice, readSetting, settings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { renderDuration } from "../plant-file/words.ts";
+import { renderDuration } from "../wording.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
 import { describeNoResponse, findToken, requireToken } from "./service-client.ts";
@@ -116,11 +116,11 @@ function toCliError(error: unknown, url: string): unknown {
 const signs = { passed: "✓", failed: "✗", skipped: "–" } as const;
 
 /** What a service sends may hold anything. */
-function renderRow({ rule, outcome, reason = "", request, answer }: RowResult): string {
+function renderRow({ rule, outcome, reason = "", request, response }: RowResult): string {
   if (outcome !== "failed") {
     return `  ${signs[outcome]} ${rule}${outcome === "skipped" ? ` (${reason})` : ""}\n`;
   }
-  const lines = [reason, ...quote(">", request), ...quote("<", answer)];
+  const lines = [reason, ...quote(">", request), ...quote("<", response)];
   const details = lines.map((line) => `      ${showSafely(line)}`.trimEnd());
   return `${[`  ${signs.failed} ${rule}`, ...details].join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 /** What a command is, and how its arguments are parsed. */
 import { parseArgs } from "node:util";
-import { type Check, quoteText, type SettingName, settings } from "../config.ts";
+import { type Parser, quoteText, type SettingName, settings } from "../config.ts";
 import { type CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
@@ -117,7 +117,10 @@ export function renderUsage(command: Command): string {
 
 export const jsonFlag: FlagDescription = { help: "print JSON instead of text" };
 
-/** Whether to print text rather than JSON. */
+/**
+ * Whether to print text rather than JSON. `token` and `check` print text in a pipe, too: they look
+ * at --json only.
+ */
 export function isForPeople({ flags, terminal }: Call): boolean {
   return terminal.isStdoutTty && flags.json !== true;
 }
@@ -128,16 +131,20 @@ export function textFlag(call: Call, name: string): string | undefined {
 }
 
 /** Absent if it isn't given. Throws a `CliError` if it isn't valid. */
-export function readFlag<Value>(call: Call, name: string, check: Check<Value>): Value | undefined {
+export function readFlag<Value>(
+  call: Call,
+  name: string,
+  parser: Parser<Value>,
+): Value | undefined {
   const text = textFlag(call, name);
-  return text === undefined ? undefined : parseText(`--${name}`, text, check);
+  return text === undefined ? undefined : parseText(`--${name}`, text, parser);
 }
 
 /** `source` is a flag or a word. Throws a `CliError` that names it if the text isn't valid. */
 export function parseText<Value>(
   source: string,
   text: string,
-  { parse, expected }: Check<Value>,
+  { parse, expected }: Parser<Value>,
 ): Value {
   const value = parse(text);
   if (value !== undefined) return value;

@@ -44,7 +44,7 @@ function completeCall(command: Command, given: readonly string[], typed: string)
   let hasEnded = false;
   let count = 0;
   for (const word of given) {
-    // bash takes `--flag=value` for three words.
+    // bash splits --flag=value into three words.
     if (flag !== undefined) flag = word === "=" ? flag : undefined;
     else if (hasEnded || !word.startsWith("-")) count++;
     else if (word === "--") hasEnded = true;

@@ -7,7 +7,7 @@ const scripts = {
 _plantstore() {
   local IFS=$'\\n' current=\${COMP_WORDS[COMP_CWORD]} lines
   lines=$("\${COMP_WORDS[0]}" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1)
-  # bash takes --flag=value for three words.
+  # bash splits --flag=value into three words.
   [[ $current == = ]] && current=
   if [[ $lines == :file ]]; then
     compopt -o filenames 2>/dev/null

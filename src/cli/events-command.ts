@@ -1,16 +1,17 @@
-/** `plantstore events`: what happened in a garden, and what happens. */
+/** `plantstore events`: what happened in a garden, and with --follow, what is happening. */
 import type { PlantEvent, PlantStore } from "../client/plant-store.ts";
 import { integer } from "../config.ts";
 import { renderJsonPlant } from "../plant-file/renderer.ts";
 import { CliError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, readFlag } from "./command.ts";
-import { storeCommand } from "./service-client.ts";
+import { serviceCommand } from "./service-client.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { renderTable, renderTime } from "./terminal.ts";
 
+/** As many digits as `integer` reads. */
 const numberMax = 999_999_999_999_999;
 
-export const eventsCommand = storeCommand({
+export const eventsCommand = serviceCommand({
   name: "events",
   summary: "Show who added, changed and deleted plants: a table at a terminal, JSON elsewhere.",
   words: [],

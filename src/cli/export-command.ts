@@ -5,19 +5,23 @@ import type { Plant } from "../client/plant-store.ts";
 import { mapFileError } from "../domain/file-failure.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
 import { formatOf } from "../plant-file/rows.ts";
-import { renderCount, renderDuration } from "../plant-file/words.ts";
 import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
+import { renderCount, renderDuration } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
-import { chooseFormat, formatFlag, tagFilter, variables, withStore } from "./service-client.ts";
+import {
+  chooseFormat,
+  formatFlag,
+  patient,
+  tagFilter,
+  variables,
+  withService,
+} from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { writeResult } from "./terminal.ts";
-
-/** Long enough for a service that restarts. */
-const patience = { retries: 20 };
 
 export const exportCommand: Command = {
   name: "export",
@@ -38,10 +42,10 @@ export const exportCommand: Command = {
     const renderer = new PlantRenderer(chooseFormat(call, path));
     const tag = textFlag(call, "tag");
     const exportTo = (write: Write, signal?: AbortSignal) =>
-      withStore(
+      withService(
         call,
         (store) => exportPlants(call, store.pages({ tag, signal }), renderer, write),
-        patience,
+        patient,
       );
     if (path === "-") {
       await exportTo(call.terminal.out);

@@ -2,7 +2,7 @@
 import { accessSync, constants, createReadStream, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { PlantStore } from "../client/plant-store.ts";
-import { type Check, choice, integer } from "../config.ts";
+import { choice, integer, type Parser } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../domain/file-failure.ts";
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
@@ -13,13 +13,14 @@ import {
   PlantFileError,
   type RefusedRow,
   type Row,
-  readPlants,
+  readRows,
 } from "../plant-file/rows.ts";
-import { describeImport, describeInvalid, renderCount, renderLine } from "../plant-file/words.ts";
+import { describeImport, describeInvalid, renderLine } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
-import { chooseFormat, formatFlag, variables, withStore } from "./service-client.ts";
+import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable, onStopSignal } from "./stop-signals.ts";
 
 const actions = ["stop", "continue"] as const;
@@ -29,8 +30,6 @@ const concurrencyDefault = 8;
 const concurrencyMax = 256;
 /** A file with more invalid rows is wrong as a whole. */
 const listedRowsMax = 100;
-/** Long enough for a service that restarts. A rate limit only makes the import take longer. */
-const patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 export const importCommand: Command = {
   name: "import",
@@ -82,7 +81,7 @@ export const importCommand: Command = {
     const checkFile = (listedMax: number) =>
       cancellable("Nothing was sent.", async (signal) => {
         const chunks = await readSource(call, path, signal);
-        const read = () => readRows(chunks, format);
+        const read = () => readRowsOrFail(chunks, format);
         return { read, check: await checkRows(read(), { listedMax, signal }) };
       });
     if (call.flags["dry-run"] === true) {
@@ -100,12 +99,12 @@ export const importCommand: Command = {
       await sendRows(call, read, check, importer);
       conclude(importer, [...check.listed, ...importer.refused], rejects);
     };
-    await withStore(call, work, patience);
+    await withService(call, work, patient);
   },
 };
 
-/** An unset shell variable gives an empty text. */
-function someText(expected: string): Check<string> {
+/** An unset shell variable becomes an empty string. */
+function someText(expected: string): Parser<string> {
   return { parse: (text) => text || undefined, expected };
 }
 
@@ -148,9 +147,9 @@ async function readSource(
 }
 
 /** Throws a `CliError` if the file can't be read at all. */
-function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+function* readRowsOrFail(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   try {
-    yield* readPlants(chunks, format);
+    yield* readRows(chunks, format);
   } catch (error) {
     if (!(error instanceof PlantFileError)) throw error;
     throw usageError(showSafely(error.message));
@@ -171,12 +170,12 @@ function reportCheck(call: Call, { rows, withId, withoutId, invalid, listed }: F
 
 /** Lists invalid rows. The error to throw says what to do. */
 function refuseFile(call: Call, check: FileCheck): CliError {
-  const { invalid, listed, end } = check;
+  const { invalid, listed, unreadable } = check;
   report(call, listed, { stored: 0, alreadyThere: 0, refused: invalid });
   const more = invalid - listed.length;
   if (more > 0) call.terminal.say(`… and ${renderCount(more)} more. --dry-run lists all.`);
   const them = invalid === 1 ? "it" : "them";
-  const advice = end
+  const advice = unreadable
     ? "Fix that, and run the import again."
     : `Fix ${them}, or import the rest with --on-error continue.`;
   return new CliError(`${describeInvalid(check)} ${advice}`, exitCodes.rowsRefused);
@@ -250,15 +249,15 @@ function conclude(
     "without ids could be stored twice.";
   const skipping =
     " Or run it with --rejects FILE: that skips them, and writes them to a file to fix and import.";
-  const canSkip = !refused.some(({ isEnd }) => isEnd);
+  const canSkip = !refused.some(({ isUnreadable }) => isUnreadable);
   throw new CliError(canSkip ? advice + skipping : advice, exitCodes.rowsRefused);
 }
 
 function writeRejects(refused: readonly RefusedRow[], path: string): void {
-  const end = refused.find(({ isEnd }) => isEnd);
-  if (end !== undefined) {
+  const unreadable = refused.find((row) => row.isUnreadable);
+  if (unreadable !== undefined) {
     throw new CliError(
-      `${path} was not written: the file could not be read to its end (${renderLine(end)}). ` +
+      `${path} was not written: the file could not be read to its end (${renderLine(unreadable)}). ` +
         "Fix that, and run the import again.",
       exitCodes.rowsRefused,
     );

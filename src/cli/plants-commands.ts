@@ -1,25 +1,20 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
-import {
-  type Deletion,
-  type ListOptions,
-  type Plant,
-  type PlantStore,
-  PlantStoreProblem,
-} from "../client/plant-store.ts";
-import { type Check, integer } from "../config.ts";
+import type { Deletion, ListOptions, Plant, PlantStore } from "../client/plant-store.ts";
+import { hasCode } from "../client/problem-error.ts";
+import { integer, type Parser } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { PlantRenderer, renderJsonPlant } from "../plant-file/renderer.ts";
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
-import { storeCommand, tagFilter } from "./service-client.ts";
+import { serviceCommand, tagFilter } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
 
 /** The service checks its range. */
-const plantId: Check<bigint> = {
+const plantId: Parser<bigint> = {
   parse: (text) => (/^(?:0|-?[1-9]\d{0,29})$/.test(text) ? BigInt(text) : undefined),
   expected: "an integer such as 7",
 };
@@ -29,7 +24,7 @@ const searchFilter = {
   help: "only plants that contain each of these words in their name or tag",
 } as const;
 
-export const addPlantCommand = storeCommand({
+export const addPlantCommand = serviceCommand({
   name: "plants add",
   summary: "Add a plant.",
   words: ["NAME"],
@@ -51,7 +46,7 @@ export const addPlantCommand = storeCommand({
   },
 });
 
-export const listPlantsCommand = storeCommand({
+export const listPlantsCommand = serviceCommand({
   name: "plants list",
   summary: "List plants by their id: a table at a terminal, JSON elsewhere.",
   words: [],
@@ -87,7 +82,7 @@ export const listPlantsCommand = storeCommand({
   },
 });
 
-export const listTagsCommand = storeCommand({
+export const listTagsCommand = serviceCommand({
   name: "plants tags",
   summary: "List the tags, and how many plants have each.",
   words: [],
@@ -103,7 +98,7 @@ export const listTagsCommand = storeCommand({
   },
 });
 
-export const getPlantsCommand = storeCommand({
+export const getPlantsCommand = serviceCommand({
   name: "plants get",
   summary: "Show plants by their ids.",
   words: ["ID..."],
@@ -124,7 +119,7 @@ export const getPlantsCommand = storeCommand({
   },
 });
 
-export const editPlantCommand = storeCommand({
+export const editPlantCommand = serviceCommand({
   name: "plants edit",
   summary: "Change a plant's name, tag or both.",
   words: ["ID"],
@@ -155,7 +150,7 @@ export const editPlantCommand = storeCommand({
   },
 });
 
-export const deletePlantCommand = storeCommand({
+export const deletePlantCommand = serviceCommand({
   name: "plants delete",
   summary: "Delete plants by their ids, by their tag or by a search.",
   words: ["[ID...]"],
@@ -217,7 +212,7 @@ async function deleteFiltered(
   return undefined;
 }
 
-export const whoamiCommand = storeCommand({
+export const whoamiCommand = serviceCommand({
   name: "whoami",
   summary: "Show the token's user, garden, scope and expiry, and how many plants there are.",
   words: [],
@@ -263,8 +258,7 @@ async function forEachPlant(
     try {
       await act(id);
     } catch (error) {
-      const isMissing = error instanceof PlantStoreProblem && error.code === "not-found";
-      if (!isMissing) throw error;
+      if (!hasCode(error, "not-found")) throw error;
       // A wrong URL also responds with 404, but lists no plants.
       await store.page({ limit: 1 });
       call.terminal.say(`plantstore: There is no plant ${id}. See plantstore plants list.`);

@@ -1,8 +1,8 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import { renderCount, renderDuration } from "../plant-file/words.ts";
+import { renderCount, renderDuration } from "../wording.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface ProgressState {
+interface ProgressState {
   readonly count: number;
   /** From 0 to 1; absent if the total is unknown. */
   readonly share?: number | undefined;

@@ -18,11 +18,11 @@ import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
 import { showLines, type Terminal } from "./terminal.ts";
 
-/** Settings of commands that call a service, or copy a store. Every other one is for a service. */
-const notOfService: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
+/** Settings of commands that call a service or copy a store. The rest are the service's. */
+const otherSettings: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
 
-const ofService = (Object.keys(settings) as SettingName[]).filter(
-  (name) => !notOfService.includes(name),
+const serviceSettings = (Object.keys(settings) as SettingName[]).filter(
+  (name) => !otherSettings.includes(name),
 );
 
 export const serveCommand: Command = {
@@ -30,7 +30,7 @@ export const serveCommand: Command = {
   summary: "Run the service.",
   words: [],
   flags: {},
-  settings: ofService,
+  settings: serviceSettings,
   examples: [
     "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
@@ -80,7 +80,7 @@ export const serveCommand: Command = {
 /** By flag, for the log: without secrets, and without what is unset. */
 function showSettings(flags: Flags): Record<string, string> {
   const shown: Record<string, string> = {};
-  for (const name of ofService) {
+  for (const name of serviceSettings) {
     const { flag, environment, fallback, isSecret } = settings[name];
     const text = String(flags[flag] ?? process.env[environment] ?? fallback);
     if (text !== "") shown[flag] = isSecret ? "…" : hideLogin(text);
@@ -94,10 +94,10 @@ function openLog(config: Config, terminal: Terminal): Log {
   const write = openLogOutput((droppedBytes) =>
     log.event("warn", "log lines dropped", { droppedBytes }),
   );
-  const isRead = format === "text" || terminal.isStdoutTty;
+  const isForPerson = format === "text" || terminal.isStdoutTty;
   const log: Log = createLog(
     format,
-    isRead ? (text) => write(showLines(text)) : write,
+    isForPerson ? (text) => write(showLines(text)) : write,
     config.logLevel,
   );
   return log;

@@ -6,7 +6,7 @@ import {
   PlantStoreProblem,
   PlantStoreUnreachable,
 } from "../client/plant-store.ts";
-import { describeErrors } from "../client/problem-error.ts";
+import { retriedStatuses } from "../client/send.ts";
 import { choice, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type Format, formatOf, formats } from "../plant-file/rows.ts";
@@ -35,42 +35,41 @@ export const variables = {
 
 type Patience = Pick<PlantStoreOptions, "retries" | "limitedRetries">;
 
-/** For a person who waits. */
-const patienceDefault: Patience = { retries: 2 };
+/** Long enough for a service that restarts. A rate limit only makes the work take longer. */
+export const patient: Patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
 
 /**
  * Throws a `CliError` if the service refuses or doesn't respond. More patience is only for a
  * service that has responded once: a wrong URL fails at once.
  */
-export async function withStore<Result>(
+export async function withService<Result>(
   call: Call,
   use: (store: PlantStore) => Promise<Result>,
-  patience = patienceDefault,
+  patience?: Patience,
 ): Promise<Result> {
   const url = readSetting("url", call.flags);
   const token = requireToken();
-  const store = new PlantStore({ url, token, ...patience });
+  // Few retries by default: a person is waiting.
+  const store = new PlantStore({ url, token, ...(patience ?? { retries: 2 }) });
   try {
-    if (patience !== patienceDefault) {
-      await requireResponse(new PlantStore({ url, token, retries: 0 }));
-    }
+    if (patience) await requireResponse(new PlantStore({ url, token, retries: 0 }));
     return await use(store);
   } catch (error) {
     throw toCliError(error, url);
   }
 }
 
-interface StoreCommand extends Omit<Command, "settings" | "variables" | "run"> {
+interface ServiceCommand extends Omit<Command, "settings" | "variables" | "run"> {
   readonly run: (store: PlantStore, call: Call) => Promise<number | undefined>;
 }
 
 /** A command that only calls a service. */
-export function storeCommand({ run, ...command }: StoreCommand): Command {
+export function serviceCommand({ run, ...command }: ServiceCommand): Command {
   return {
     ...command,
     settings: ["url"],
     variables,
-    run: (call) => withStore(call, (store) => run(store, call)),
+    run: (call) => withService(call, (store) => run(store, call)),
   };
 }
 
@@ -112,17 +111,9 @@ function toCliError(error: unknown, url: string): unknown {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const isForeign = error.code === "unexpected" || isBelowPlants(error, url);
-  const [exitCode, message] = isForeign
-    ? describeForeignResponse(error, url)
-    : describeProblem(error, url);
+  const [exitCode, message] =
+    error.code === "unexpected" ? describeForeignResponse(error, url) : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
-}
-
-/** A URL that ends in /plants: calls go to the paths of single plants, with `plants` as the id. */
-function isBelowPlants({ code, errors }: PlantStoreProblem, url: string): boolean {
-  const isRefused = code === "method-not-allowed" || errors.some((each) => each.parameter === "id");
-  return isRefused && /\/plants\/*$/.test(url);
 }
 
 const closed = "the connection was closed";
@@ -212,8 +203,14 @@ function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   return [exitCode, `${place}${said} ${advice}`.trimEnd()];
 }
 
-/** How a gateway reports a service that is down or busy. */
-const gatewayStatuses: readonly number[] = [429, 502, 503, 504];
+/** Every validation error with its place, or what the problem says as a whole. */
+function describeErrors({ errors, detail }: PlantStoreProblem): string {
+  const texts = errors.map((error) => {
+    const { pointer, parameter, header } = error;
+    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
+  });
+  return texts.join("; ") || detail;
+}
 
 /** The response isn't a Plant Store's, or of another path than expected. */
 export function describeForeignResponse(
@@ -221,7 +218,7 @@ export function describeForeignResponse(
   url: string,
   flags = "--url",
 ): Advice {
-  if (gatewayStatuses.includes(status)) {
+  if (retriedStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];
   }

@@ -126,7 +126,7 @@ export function renderTable(rows: readonly (readonly string[])[], widths: number
   return shown.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-/** `2026-08-01 14:05 +02:00`: local time, as far as the zone of the process goes. */
+/** `2026-08-01 14:05 +02:00`, in the process's time zone. */
 export function renderTime(timeMs: number): string {
   const offset = -new Date(timeMs).getTimezoneOffset();
   const local = new Date(timeMs + offset * 60_000).toISOString();

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
 import {
-  type Check,
   choice,
+  type Parser,
   parseDuration,
   readLimits,
   readSetting,
@@ -164,23 +164,23 @@ async function withStorage<Result>(
   }
 }
 
-const identity: Check<string> = {
+const identity: Parser<string> = {
   parse: (text) => (isIdentity(text) ? text : undefined),
   expected:
     "1 to 255 characters, without control or format characters, and without spaces at its ends",
 };
 
-const oneLine: Check<string> = {
+const oneLine: Parser<string> = {
   parse: (text) => (text === "" || isIdentity(text) ? text : undefined),
   expected: "one line of at most 255 characters",
 };
 
-export function expiry(nowMs: number): Check<number> {
+export function expiry(nowMs: number): Parser<number> {
   return {
     parse(text) {
       const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
       const day = text.slice(0, 10);
-      // 30 February would be taken for 2 March.
+      // `Date` would read February 30 as March 2.
       if (isDate && !new Date(day).toJSON()?.startsWith(day)) return undefined;
       const expiresAtMs = isDate ? Date.parse(text) : nowMs + parseDuration(text);
       return expiresAtMs > nowMs ? expiresAtMs : undefined;

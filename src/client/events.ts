@@ -10,7 +10,7 @@ import { pause, watch } from "./send.ts";
 import type { EventPage, PlantEvent } from "./types.ts";
 import { quoteIds, toPlant } from "./wire-text.ts";
 
-/** After it, a stream that has sent nothing yet counts as buffered. */
+/** If a stream has sent nothing by then, a proxy is probably buffering it. */
 const beginMs = 5_000;
 /** The service sends a comment every 15 seconds. After this long without one, a stream is lost. */
 const silenceMs = 45_000;
@@ -19,13 +19,13 @@ const pauseMs = 2_000;
 
 /** How long to wait for a stream's response. The pages report why there is none. */
 export const streamPolicy = { retries: 0, limitedRetries: 0, timeoutMs: beginMs } as const;
-/** Once the first page is here, the rest comes when it can. */
+/** After the first page, keep trying forever. */
 export const endlessPolicy = {
   retries: Number.POSITIVE_INFINITY,
   limitedRetries: Number.POSITIVE_INFINITY,
 } as const;
 
-export interface EventCalls {
+interface EventCalls {
   readonly readPage: (after: number | undefined, isFirst: boolean) => Promise<EventPage>;
   /** Absent if the response isn't a stream. */
   readonly openStream: (after: number) => Promise<ReadableStream<Uint8Array> | undefined>;

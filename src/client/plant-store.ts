@@ -3,7 +3,7 @@
  * HTTP API, and imports nothing else of the project.
  */
 import { endlessPolicy, followEvents, parseEvents, streamPolicy } from "./events.ts";
-import { PlantStoreProblem, type ProblemCode } from "./problem-error.ts";
+import { hasCode, PlantStoreProblem } from "./problem-error.ts";
 import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
@@ -59,6 +59,10 @@ export {
 export type * from "./types.ts";
 export { makeIdempotencyKey } from "./wire-text.ts";
 
+/**
+ * `idempotencyKey` is the whole call's, for errors. `createMany` sends it with a suffix in the
+ * header.
+ */
 interface CallDetails extends CreateOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: string;
@@ -176,6 +180,16 @@ export class PlantStore {
     return parse(response, 200, parsePlant);
   }
 
+  /** Resolves to `undefined` if there is no such plant. */
+  async find(id: bigint | number, options: CallOptions = {}): Promise<StoredPlant | undefined> {
+    try {
+      return await this.get(id, options);
+    } catch (error) {
+      if (!hasCode(error, "not-found")) throw error;
+      return undefined;
+    }
+  }
+
   /**
    * Replaces the plant with this id, or creates it. Resolves once it is durable. If a precondition
    * doesn't hold: a problem, `precondition-failed`.
@@ -197,7 +211,7 @@ export class PlantStore {
     const created = response.status === 201;
     if (response.isRepeated && response.status === 412) {
       // An earlier try may have stored the plant, and so made the precondition fail.
-      const plant = await this.#find(id, { signal });
+      const plant = await this.find(id, { signal });
       if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) {
         return { ...plant, created };
       }
@@ -266,7 +280,7 @@ export class PlantStore {
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
     const response = await this.#call("GET", `/plants?${query}`, { signal });
     return parse(response, 200, ({ text, headers }) => {
-      // The link of a page of 0 has the position that it was asked for.
+      // With a limit of 0, the link repeats the position we asked for.
       const next = limit === 0 ? undefined : parseNext(headers, position);
       return { plants: parsePlants(text), next: next === undefined ? next : parseId(next) };
     });
@@ -372,15 +386,6 @@ export class PlantStore {
     return results;
   }
 
-  async #find(id: bigint | number, options: CallOptions): Promise<StoredPlant | undefined> {
-    try {
-      return await this.get(id, options);
-    } catch (error) {
-      if (!hasCode(error, "not-found")) throw error;
-      return undefined;
-    }
-  }
-
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
     const { headers: given = {}, body, isStream, policy, idempotencyKey, signal } = more;
     const headers = new Headers();
@@ -390,8 +395,9 @@ export class PlantStore {
     const request = {
       url: this.#url + path,
       headers,
-      // Silently resent, a deletion finds no plant, and a put with a precondition finds its own.
-      isRepeatable: method === "GET" || idempotencyKey !== undefined,
+      // If the runtime silently resent the others, a delete would get 404 and a conditional put
+      // 412, each because of its own first try.
+      mayRuntimeResend: method === "GET" || idempotencyKey !== undefined,
       isStream,
     };
     const sendWith = async (authorization: Promise<string>) => {
@@ -434,8 +440,4 @@ function toAuthorization(text: string | undefined): string {
 
 function plantPath(id: bigint | number): string {
   return `/plants/${formatId(id)}?include=id`;
-}
-
-function hasCode(error: unknown, code: ProblemCode): error is PlantStoreProblem {
-  return error instanceof PlantStoreProblem && error.code === code;
 }

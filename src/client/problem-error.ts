@@ -77,6 +77,10 @@ export class PlantStoreProblem extends Error {
   }
 }
 
+export function hasCode(error: unknown, code: ProblemCode): error is PlantStoreProblem {
+  return error instanceof PlantStoreProblem && error.code === code;
+}
+
 const typeStart = "urn:plantstore:problem:";
 
 /** Empty if it isn't one of the service's: proxies send problems of their own, too. */
@@ -134,19 +138,4 @@ function describeFailure(error: unknown): string {
   if (!(cause instanceof Error)) return message;
   // Where a host has several addresses, the cause has a code but no message.
   return `${message}: ${cause.message || (cause as { code?: string }).code}`;
-}
-
-/** Every validation error with its place, or what the problem says as a whole. */
-export function describeErrors({
-  errors = [],
-  detail,
-}: {
-  readonly errors?: readonly ValidationError[];
-  readonly detail: string;
-}): string {
-  const described = errors.map((error) => {
-    const { pointer, parameter, header } = error;
-    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
-  });
-  return described.length === 0 ? detail : described.join("; ");
 }

@@ -1,13 +1,13 @@
 /** Sends a request, with timeouts and retries. It knows nothing about plants. */
 import { PlantStoreUnreachable, readRetryAfter } from "./problem-error.ts";
 
-export interface ClientRequest {
+interface ClientRequest {
   readonly url: string;
   readonly method: string;
   readonly headers: Headers;
   readonly body?: string | undefined;
   /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
-  readonly isRepeatable: boolean;
+  readonly mayRuntimeResend: boolean;
   /** Whether to return a stream of events while it goes on, as `body`. */
   readonly isStream?: boolean | undefined;
   /** The key to repeat the call with. */
@@ -41,7 +41,7 @@ export interface ClientResponse {
 }
 
 /** The service, or a proxy in front of it, is busy, restarting or cut off. */
-const retriedStatuses: readonly number[] = [429, 502, 503, 504];
+export const retriedStatuses: readonly number[] = [429, 502, 503, 504];
 const pauseMsFirst = 100;
 const pauseMsMax = 5_000;
 /** How long after the last wait for a rate limit calls still go one at a time. */
@@ -55,7 +55,10 @@ export class Pacer {
   #openAtMs = Number.NEGATIVE_INFINITY;
   #last: Promise<void> = Promise.resolve();
 
-  /** Waits for the caller's turn. Returns how to end it, or nothing where calls needn't wait. */
+  /**
+   * Waits for the caller's turn. Returns a function that ends it, or nothing if calls aren't being
+   * paced.
+   */
   async enter(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
     if (performance.now() > this.#openAtMs + pacedMs) return undefined;
     const before = this.#last;
@@ -105,9 +108,9 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
         retryAfterMs = readRetryAfter(response.headers) ?? 0;
         isLimited = response.status === 429;
         if (isLimited) limited++;
-        const emptyMs = readEmptyMs(response.headers);
-        // Where none is left, the next request waits instead of being refused.
-        if (policy.limitedRetries > 0 && emptyMs <= policy.retryAfterMsMax) pacer.postpone(emptyMs);
+        const resetMs = readLimitResetMs(response.headers);
+        // If the limit is used up, the next request waits instead of getting a 429.
+        if (policy.limitedRetries > 0 && resetMs <= policy.retryAfterMsMax) pacer.postpone(resetMs);
         const hasTriesLeft = isLimited
           ? limited <= policy.limitedRetries
           : tries - limited <= policy.retries;
@@ -145,7 +148,7 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
 }
 
 /** If the rate limit leaves no request: how long until it leaves one more. Otherwise 0. */
-function readEmptyMs(headers: Headers): number {
+function readLimitResetMs(headers: Headers): number {
   const [, seconds = 0] = /"requests";r=0;t=(\d+)/.exec(headers.get("ratelimit") ?? "") ?? [];
   return Number(seconds) * 1_000;
 }
@@ -166,7 +169,7 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
       // The token must not go anywhere else.
       redirect: "manual",
       // Bun resends GET and DELETE by itself when a reused connection breaks.
-      ...(!request.isRepeatable && { keepalive: false }),
+      ...(!request.mayRuntimeResend && { keepalive: false }),
     });
     const { status, headers: received } = response;
     if (request.isStream && received.get("content-type")?.startsWith("text/event-stream")) {

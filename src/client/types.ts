@@ -13,7 +13,10 @@ export interface PlantStoreOptions {
   readonly token: string | undefined | (() => string | undefined | Promise<string | undefined>);
   /** Replaces the global `fetch`. */
   readonly fetch?: RetryPolicy["fetch"];
-  /** Default 10, which takes about 20 seconds. Only what can safely be repeated is. */
+  /**
+   * Default 10, which takes about 20 seconds. Every call is retried; docs/client.md says what a
+   * retry can do.
+   */
   readonly retries?: number;
   /** Retries after 429, counted separately; as many as `retries` by default. */
   readonly limitedRetries?: number;

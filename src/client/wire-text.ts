@@ -49,7 +49,7 @@ export async function* toBatches<Item>(
 
 /** The ids without a plant, as decimal text. */
 export function parseMissing(text: string): Set<string> {
-  // The only texts in it are the names of its members.
+  // The only strings in it are its keys, so every number can be quoted.
   const { missing } = JSON.parse(text.replace(/-?\d+/g, '"$&"'));
   return new Set(missing.map((id: unknown) => String(parseId(id))));
 }

@@ -2,7 +2,7 @@
  * What the page shows, kept in the address after `#` so that Back, reloads and bookmarks work.
  * Browsers don't send this part to the service.
  */
-import type { Query } from "./api.ts";
+import { type Query, toId } from "./api.ts";
 import { make } from "./elements.ts";
 
 export interface Place extends Query {
@@ -21,12 +21,11 @@ export class Address {
 
   get place(): Place {
     const fields = new URLSearchParams(location.hash.slice(1));
-    const plant = fields.get("plant") ?? "";
     return {
       tag: fields.get("tag") ?? undefined,
       q: fields.get("q")?.trim() || undefined,
       order: fields.get("order") === "desc" ? "desc" : undefined,
-      plant: /^-?\d{1,19}$/.test(plant) ? BigInt(plant) : undefined,
+      plant: toId(fields.get("plant") ?? ""),
     };
   }
 

@@ -11,6 +11,7 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../client/plant-store.ts";
+import { hasCode } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Me, Page, Plant, PlantEvent, StoredPlant, TagCount };
@@ -83,16 +84,6 @@ export class Api extends PlantStore {
     return running > 0 || performance.now() - endedAtMs < writtenMs;
   }
 
-  /** Absent if there is no such plant. */
-  async find(id: bigint, signal?: AbortSignal): Promise<StoredPlant | undefined> {
-    try {
-      return await this.get(id, { signal });
-    } catch (error) {
-      if (toRefusal(error)?.code !== "not-found") throw error;
-      return undefined;
-    }
-  }
-
   async summarize(): Promise<Summary> {
     const [me, tags] = await Promise.all([
       this.me(),
@@ -127,11 +118,12 @@ export class Api extends PlantStore {
       yield [...first, ...page.filter(({ id }) => id !== named?.id)];
       first = [];
     }
-    yield first;
+    if (first.length > 0) yield first;
   }
 
   async #findNamed({ q = "", tag }: Query, signal: AbortSignal | undefined) {
-    const plant = /^-?\d{1,18}$/.test(q) ? await this.find(BigInt(q), signal) : undefined;
+    const id = toId(q);
+    const plant = id === undefined ? undefined : await this.find(id, { signal });
     return tag === undefined || plant?.tag === tag ? plant : undefined;
   }
 
@@ -148,7 +140,7 @@ export class Api extends PlantStore {
         return Object.fromEntries(changed.map((field) => [field, mine[field]]));
       });
     } catch (error) {
-      if (toRefusal(error)?.code === "not-found") throw new Conflict(undefined);
+      if (hasCode(error, "not-found")) throw new Conflict(undefined);
       throw error;
     }
   }
@@ -160,9 +152,8 @@ export class Api extends PlantStore {
     try {
       await this.delete(shown.id, { ifMatch: stored.etag || undefined });
     } catch (error) {
-      const code = toRefusal(error)?.code;
-      if (code !== "precondition-failed" && code !== "not-found") throw error;
-      throw new Conflict(await this.find(shown.id));
+      const isConflict = hasCode(error, "precondition-failed") || hasCode(error, "not-found");
+      throw isConflict ? new Conflict(await this.find(shown.id)) : error;
     }
   }
 
@@ -178,7 +169,7 @@ export class Api extends PlantStore {
         events.push(...page.events);
         after = page.next ?? end;
       } catch (error) {
-        if (toRefusal(error)?.code !== "gone" || after < 0) throw error;
+        if (!hasCode(error, "gone") || after < 0) throw error;
         // The service no longer has that event. Start with its oldest.
         after = -1;
       }
@@ -191,6 +182,12 @@ export class Api extends PlantStore {
     const events = await this.eventsBefore().catch(() => []);
     return events.findLast(({ plant }) => plant.id === id);
   }
+}
+
+/** Absent if no plant can have this id. */
+export function toId(text: string): bigint | undefined {
+  const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  return id !== undefined && BigInt.asIntN(64, id) === id ? id : undefined;
 }
 
 /** Whether people would call it the same plant. */

@@ -2,17 +2,18 @@
  * Follows what happens in the garden through one stream, which continues where it stopped. A hidden
  * page closes its stream, because browsers allow few connections to a service.
  */
-import { type PlantEvent, toRefusal } from "./api.ts";
+import { hasCode } from "../client/problem-error.ts";
+import type { PlantEvent } from "./api.ts";
 import { api } from "./session.ts";
 
 /** Events that arrive together are shown together. */
 const gatherMs = 100;
 const retryMs = 5_000;
 
-export interface FeedEvents {
-  /** In order. */
+interface FeedEvents {
+  /** In order, including this page's own changes, which the list already shows. */
   readonly onEvents: (events: readonly PlantEvent[]) => void;
-  /** Whether events must wait, because a response is about to say the same. */
+  /** True while the response to one of our own writes or list requests may still be on its way. */
   readonly isBusy: () => boolean;
   /** Events were missed: the page may be out of date. */
   readonly onMissed: () => void;
@@ -59,11 +60,10 @@ export class Feed {
           this.#timer ??= setTimeout(() => this.#report(), gatherMs);
         }
       } catch (error) {
-        const code = toRefusal(error)?.code;
         // The service no longer keeps events.
-        if (signal.aborted || code === "not-found") return;
-        hasMissed ||= code === "gone";
-        if (code !== "gone") await new Promise((resolve) => setTimeout(resolve, retryMs));
+        if (signal.aborted || hasCode(error, "not-found")) return;
+        if (hasCode(error, "gone")) hasMissed = true;
+        else await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
   }

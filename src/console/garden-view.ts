@@ -2,7 +2,7 @@
  * The page of a garden. The address says what to show; this loads it, draws it, and keeps it up to
  * date with what happens here and elsewhere.
  */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { Activity } from "./activity.ts";
 import { AddForm } from "./add-form.ts";
 import { Address, type Place } from "./address.ts";
@@ -27,10 +27,10 @@ import {
   show,
 } from "./elements.ts";
 import { Feed } from "./feed.ts";
-import { Garden } from "./garden.ts";
 import { drawWords, isFiltered } from "./garden-words.ts";
 import { ListView } from "./list-view.ts";
 import { PlantCard } from "./plant-card.ts";
+import { PlantList } from "./plant-list.ts";
 import { Selection } from "./selection.ts";
 import { api } from "./session.ts";
 import { TagsView } from "./tags-view.ts";
@@ -46,7 +46,7 @@ const recountMs = 2_000;
 export class GardenView {
   readonly #title = find("garden-title");
   readonly #filter = find<HTMLInputElement>("filter");
-  readonly #address = new Address((place) => this.#follow(place));
+  readonly #address = new Address((place) => this.#showPlace(place));
   readonly #card = new PlantCard({
     onRead: (id, plant) => this.#showRead(id, plant),
     onSaved: (plant, isMerged) => this.#showSaved(plant, isMerged),
@@ -54,17 +54,17 @@ export class GardenView {
     onMove: (plant) => this.#address.go({ plant }),
     onClosed: (id) => {
       // The row that opened the card may have been redrawn or removed.
-      if (!this.#list.focus(this.#list.indexOf(id))) this.#title.focus();
+      if (!this.#listView.focus(this.#listView.indexOf(id))) this.#title.focus();
     },
   });
   readonly #selection = new Selection({
-    garden: () => this.#garden,
+    list: () => this.#list,
     loadAll: () => this.#loadAll(),
     onChange: () => this.#draw(),
     onDeleted: (plants) => this.#showDeleted(plants),
     onStale: () => void this.#refresh(),
   });
-  readonly #list = new ListView(this.#selection, {
+  readonly #listView = new ListView(this.#selection, {
     onOpen: ({ id }) => this.#address.go({ plant: id }),
     onDelete: (plant) => this.#canWrite && void this.#card.delete(plant),
     onLeave: () => this.#filter.focus(),
@@ -94,14 +94,14 @@ export class GardenView {
   #recountTimer: ReturnType<typeof setTimeout> | undefined;
   #typingTimer: ReturnType<typeof setTimeout> | undefined;
   /** The list on the page. */
-  #garden = new Garden({});
+  #list = new PlantList({});
   /** What the address asks for: the query of that list, or of the next one. */
-  #query: Query = this.#garden.query;
+  #query: Query = this.#list.query;
   /** Stops the request for a page. Absent if there is none. */
   #loading: AbortController | undefined;
 
   constructor() {
-    new Transfers({ query: () => this.#garden.query, onChanged: () => void this.#refresh() });
+    new Transfers({ query: () => this.#list.query, onChanged: () => void this.#refresh() });
     this.#filter.addEventListener("input", () => {
       clearTimeout(this.#typingTimer);
       this.#typingTimer = setTimeout(() => this.#search(), typingMs);
@@ -124,7 +124,7 @@ export class GardenView {
       this.#title.focus({ preventScroll: true });
     });
     onClick("load-more", () => {
-      this.#garden.loadError = undefined;
+      this.#list.loadError = undefined;
       void this.#loadMore();
       this.#title.focus({ preventScroll: true });
     });
@@ -137,7 +137,7 @@ export class GardenView {
       z: () => void this.#deletions.undo(),
     });
     this.#title.focus();
-    this.#follow(this.#address.place);
+    this.#showPlace(this.#address.place);
   }
 
   get #canWrite(): boolean {
@@ -147,16 +147,16 @@ export class GardenView {
   // What to show.
 
   /** Shows what the address says. */
-  #follow({ plant, ...query }: Place): void {
+  #showPlace({ plant, ...query }: Place): void {
     if (plant === undefined) this.#card.close();
     else if (plant !== this.#card.id) {
       void this.#card.open(
         plant,
-        this.#garden.plants.find(({ id }) => id === plant),
+        this.#list.plants.find(({ id }) => id === plant),
       );
     }
     if (toQ(this.#filter.value) !== query.q) this.#filter.value = query.q ?? "";
-    if (!this.#garden.isLoaded || !isSameQuery(query, this.#query)) void this.#start(query);
+    if (!this.#list.isLoaded || !isSameQuery(query, this.#query)) void this.#start(query);
   }
 
   #search(): void {
@@ -180,7 +180,7 @@ export class GardenView {
   #enterList(event: KeyboardEvent): void {
     if (event.key !== "ArrowDown") return;
     event.preventDefault();
-    this.#list.focusFirst();
+    this.#listView.focusFirst();
   }
 
   #showAll(): void {
@@ -194,14 +194,14 @@ export class GardenView {
 
   /** Starts a list. The old one stays on the page until the new one has its first plants. */
   async #start(query: Query, limit = pageSize): Promise<void> {
-    const garden = new Garden(query);
+    const list = new PlantList(query);
     this.#query = query;
-    if (!this.#garden.isLoaded) this.#garden = garden;
-    if (!(await this.#load(garden, limit))) return;
-    const isRefresh = isSameQuery(query, this.#garden.query);
-    if (isRefresh && garden.loadError !== undefined && garden !== this.#garden) {
-      this.#query = this.#garden.query;
-      const why = describeError(garden.loadError);
+    if (!this.#list.isLoaded) this.#list = list;
+    if (!(await this.#load(list, limit))) return;
+    const isRefresh = isSameQuery(query, this.#list.query);
+    if (isRefresh && list.loadError !== undefined && list !== this.#list) {
+      this.#query = this.#list.query;
+      const why = describeError(list.loadError);
       notify(message`The list couldn’t be refreshed. ${why}`, "trouble");
     } else {
       if (!isRefresh) {
@@ -209,21 +209,21 @@ export class GardenView {
         // The title says how many plants there are.
         scrollTo({ top: 0, behavior: "instant" });
       }
-      this.#garden = garden;
+      this.#list = list;
     }
     this.#draw();
-    if (garden.isLoaded) {
+    if (list.isLoaded) {
       announce(`${this.#title.textContent} ${find("garden-note").textContent}`);
     }
     this.#loadMoreIfFew();
   }
 
   /** Loads a page into a list. Returns false if another request has taken over. */
-  async #load(garden: Garden, limit = pageSize): Promise<boolean> {
+  async #load(list: PlantList, limit = pageSize): Promise<boolean> {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
-    garden.loadError = undefined;
+    list.loadError = undefined;
     this.#draw();
     try {
       if (!this.#summary) {
@@ -231,9 +231,9 @@ export class GardenView {
         // Before the first list, so that the feed has whatever happens after it.
         this.#feed.start(this.#summary.me.lastEvent);
       }
-      garden.addPage(await api.listPage(garden.query, garden.next, limit, loading.signal));
+      list.addPage(await api.listPage(list.query, list.next, limit, loading.signal));
     } catch (error) {
-      if (this.#loading === loading) garden.loadError = error;
+      if (this.#loading === loading) list.loadError = error;
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
@@ -242,31 +242,31 @@ export class GardenView {
 
   /** Loads everything again that was loaded. */
   async #refresh(): Promise<void> {
-    const limit = Math.max(this.#garden.size, pageSize);
+    const limit = Math.max(this.#list.size, pageSize);
     await Promise.all([this.#start(this.#query, limit), this.#recount()]);
   }
 
   /** Loads the next page, if there is one and nothing else is loading. */
   async #loadMore(): Promise<void> {
-    const { next, loadError } = this.#garden;
+    const { next, loadError } = this.#list;
     if (next === undefined || loadError !== undefined || this.#loading) return;
-    if (!(await this.#load(this.#garden))) return;
+    if (!(await this.#load(this.#list))) return;
     this.#draw();
     this.#loadMoreIfFew();
   }
 
   /** A page of a search covers a part of the garden, and may find little in it. */
   #loadMoreIfFew(): void {
-    if (this.#garden.size < pageSize) void this.#loadMore();
+    if (this.#list.size < pageSize) void this.#loadMore();
   }
 
   /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
   async #loadAll(): Promise<void> {
-    const garden = this.#garden;
-    if (this.#query !== garden.query) return;
-    garden.loadError = undefined;
-    while (this.#selection.isOn && garden.next !== undefined && garden.loadError === undefined) {
-      if (!(await this.#load(garden, pageSizeMax))) return;
+    const list = this.#list;
+    if (this.#query !== list.query) return;
+    list.loadError = undefined;
+    while (this.#selection.isOn && list.next !== undefined && list.loadError === undefined) {
+      if (!(await this.#load(list, pageSizeMax))) return;
     }
   }
 
@@ -290,41 +290,42 @@ export class GardenView {
     }, recountMs);
   }
 
-  // What others do.
+  // What the feed brings.
 
-  /** Shows what others did, without moving what is in view. */
+  /** Shows what happened, without moving what is in view. */
   #showEvents(events: readonly PlantEvent[]): void {
     this.#activity.add(events);
     this.#card.follow(events);
-    this.#showFresh(this.#garden.follow(events, this.#list.view()));
+    this.#showFresh(this.#list.follow(events, this.#listView.view()));
     this.#recountSoon();
   }
 
   /** After scrolling, other rows are in view. */
   #settle(): void {
-    const { plants, waiting } = this.#garden;
-    if (this.#loading || (waiting.length === 0 && plants.every(({ left }) => !left))) return;
-    this.#showFresh(this.#garden.follow([], this.#list.view()));
+    const { plants, waiting } = this.#list;
+    const isSettled = waiting.length === 0 && !plants.some((plant) => plant.goneBecause);
+    if (this.#loading || isSettled) return;
+    this.#showFresh(this.#list.follow([], this.#listView.view()));
   }
 
   #showWaiting(): void {
-    const ids = this.#garden.admit();
+    const ids = this.#list.admit();
     this.#draw();
     const [first] = ids;
-    if (first !== undefined) this.#list.focus(this.#list.indexOf(first));
-    this.#list.highlight(ids);
+    if (first !== undefined) this.#listView.focus(this.#listView.indexOf(first));
+    this.#listView.highlight(ids);
   }
 
   #showFresh(ids: readonly bigint[]): void {
     this.#draw();
-    this.#list.highlight(ids);
+    this.#listView.highlight(ids);
   }
 
   // What happens here.
 
   #update(plants: readonly Plant[], gone: readonly Plant[]): void {
-    this.#garden.put(plants);
-    this.#garden.remove(gone);
+    this.#list.put(plants);
+    this.#list.remove(gone);
     this.#selection.drop(gone);
     this.#draw();
     void this.#recount();
@@ -332,30 +333,30 @@ export class GardenView {
 
   /** Somebody opened a plant, and the list may have been out of date. */
   #showRead(id: bigint, plant: Plant | undefined): void {
-    const known = this.#garden.plants.find((each) => each.id === id);
+    const known = this.#list.plants.find((each) => each.id === id);
     if (!known || (plant && isSame(plant, known))) return;
     this.#update(plant ? [plant] : [], plant ? [] : [known]);
   }
 
   #showSaved(plant: Plant, isMerged: boolean): void {
     this.#update([plant], []);
-    this.#list.reveal(plant.id);
+    this.#listView.reveal(plant.id);
     const more = isMerged ? " Somebody else’s change is in it, too." : "";
     notify(message`“${plant.name}” was saved.${more}`);
   }
 
   #showAdded({ id, name, tag }: Plant): void {
     this.#update([{ id, name, tag }], []);
-    this.#list.reveal(id);
+    this.#listView.reveal(id);
     notify(message`“${name}” was added with the id ${this.#address.link(String(id), id)}.`);
   }
 
   #showDeleted(plants: readonly Plant[]): void {
     const [first] = plants;
     if (!first) return;
-    const index = this.#list.indexOf(first.id);
+    const index = this.#listView.indexOf(first.id);
     this.#update([], plants);
-    if (!this.#list.focus(Math.max(0, index))) this.#title.focus();
+    if (!this.#listView.focus(Math.max(0, index))) this.#title.focus();
     this.#deletions.add(plants);
   }
 
@@ -363,21 +364,21 @@ export class GardenView {
     this.#update(plants, []);
     const [first] = plants;
     if (!first) return;
-    this.#list.focus(this.#list.indexOf(first.id));
-    this.#list.reveal(first.id);
+    this.#listView.focus(this.#listView.indexOf(first.id));
+    this.#listView.reveal(first.id);
   }
 
   // Drawing it.
 
   #draw(): void {
-    const garden = this.#garden;
-    const isComing = this.#query !== garden.query;
-    drawWords(garden, this.#summary, this.#loading !== undefined && !isComing);
-    this.#selection.draw(garden, this.#summary);
-    this.#list.draw(garden.plants);
-    this.#drawNews(garden);
-    this.#tags.draw(this.#summary?.tags ?? [], garden.query.tag);
-    find("newest").ariaPressed = String(garden.query.order === "desc");
+    const list = this.#list;
+    const isComing = this.#query !== list.query;
+    drawWords(list, this.#summary, this.#loading !== undefined && !isComing);
+    this.#selection.draw(list, this.#summary);
+    this.#listView.draw(list.plants);
+    this.#drawNews(list);
+    this.#tags.draw(this.#summary?.tags ?? [], list.query.tag);
+    find("newest").ariaPressed = String(list.query.order === "desc");
     show(find("busy"), isComing);
     // Observe again: an end that stays in view would not be reported twice.
     this.#end.disconnect();
@@ -385,11 +386,11 @@ export class GardenView {
   }
 
   /** The button that shows new plants points to where they are, above or below the view. */
-  #drawNews(garden: Garden): void {
-    const { plants, waiting } = garden;
+  #drawNews(list: PlantList): void {
+    const { plants, waiting } = list;
     const [first] = waiting;
-    const end = first && (plants[this.#list.view().last] ?? plants.at(-1));
-    const isBelow = first && end ? garden.isBefore(end.id, first.id) : false;
+    const end = first && (plants[this.#listView.view().last] ?? plants.at(-1));
+    const isBelow = first && end ? list.isBefore(end.id, first.id) : false;
     const button = find("news");
     button.textContent = renderCount(waiting.length, "new plant");
     button.classList.toggle("below", isBelow);

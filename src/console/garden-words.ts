@@ -1,5 +1,5 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import {
   describeError,
   type Me,
@@ -9,18 +9,18 @@ import {
   tagsMax,
 } from "./api.ts";
 import { find, message, show } from "./elements.ts";
-import type { Garden } from "./garden.ts";
+import type { PlantList } from "./plant-list.ts";
 
 /** Draws everything about a garden except its plants and tags. */
-export function drawWords(garden: Garden, summary: Summary | undefined, isLoading: boolean): void {
-  const { size, isComplete, loadError } = garden;
+export function drawWords(list: PlantList, summary: Summary | undefined, isLoading: boolean): void {
+  const { size, isComplete, loadError } = list;
   const canWrite = summary?.me.scope === "write";
   const isTrouble = loadError !== undefined && size === 0;
-  const isEmpty = isComplete && size === 0 && !isFiltered(garden.query);
+  const isEmpty = isComplete && size === 0 && !isFiltered(list.query);
   find("me").replaceChildren(summary ? describeMe(summary.me) : "");
-  find("garden-title").textContent = describeSize(garden, summary);
-  find("garden-note").replaceChildren(...describeExtent(garden, summary));
-  find("no-match-note").replaceChildren(describeNoMatch(garden.query));
+  find("garden-title").textContent = describeSize(list, summary);
+  find("garden-note").replaceChildren(...describeExtent(list, summary));
+  find("no-match-note").replaceChildren(describeNoMatch(list.query));
   find("trouble-note").textContent = isTrouble ? describeError(loadError) : "";
   find("empty-note").textContent = canWrite
     ? "This garden is empty. A plant needs a name; tag and id are optional."
@@ -29,15 +29,15 @@ export function drawWords(garden: Garden, summary: Summary | undefined, isLoadin
   show(find("empty"), isEmpty);
   show(find("no-match"), isComplete && size === 0 && !isEmpty);
   show(find("trouble"), isTrouble);
-  show(find("loading"), !garden.isLoaded && !isTrouble);
+  show(find("loading"), !list.isLoaded && !isTrouble);
   show(find("open-activity"), summary?.me.lastEvent !== undefined);
   document.body.classList.toggle("read-only", !canWrite);
-  document.body.classList.toggle("bare", size === 0 && !isFiltered(garden.query));
-  drawEnd(garden, isLoading);
+  document.body.classList.toggle("bare", size === 0 && !isFiltered(list.query));
+  drawEnd(list, isLoading);
 }
 
 /** What follows the last row. */
-function drawEnd({ size, next, loadError, query }: Garden, isLoading: boolean): void {
+function drawEnd({ size, next, loadError, query }: PlantList, isLoading: boolean): void {
   const hasFailed = loadError !== undefined && size > 0;
   const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
   find("more-note").textContent = hasFailed
@@ -53,9 +53,9 @@ export function isFiltered({ tag, q }: Query): boolean {
 }
 
 /** How many plants the list has, loaded or not. Absent if that isn't known yet. */
-export function countPlants(garden: Garden, summary: Summary | undefined): number | undefined {
-  const { tag, q } = garden.query;
-  if (garden.isComplete) return garden.size;
+export function countPlants(list: PlantList, summary: Summary | undefined): number | undefined {
+  const { tag, q } = list.query;
+  if (list.isComplete) return list.size;
   if (q !== undefined || !summary) return undefined;
   if (tag === undefined) return summary.me.plants;
   return summary.tags.find((each) => each.tag === tag)?.plants;
@@ -71,25 +71,25 @@ function describeMe({ user, garden, scope, expiresAt }: Me): Node {
 }
 
 /** `20,000 plants`, or `First 500 plants` while the total is unknown. */
-function describeSize(garden: Garden, summary: Summary | undefined): string {
-  const { size } = garden;
-  if (size === 0 && !isFiltered(garden.query)) return "Your garden";
-  const count = countPlants(garden, summary);
+function describeSize(list: PlantList, summary: Summary | undefined): string {
+  const { size } = list;
+  if (size === 0 && !isFiltered(list.query)) return "Your garden";
+  const count = countPlants(list, summary);
   if (count === 0) return "No plants";
   if (count !== undefined) return renderCount(count, "plant");
   return size === 0 ? "Searching…" : `First ${renderCount(size, "plant")}`;
 }
 
 /** Which plants the title counts. */
-function describeExtent(garden: Garden, summary: Summary | undefined): (Node | string)[] {
-  const { tag, q } = garden.query;
+function describeExtent(list: PlantList, summary: Summary | undefined): (Node | string)[] {
+  const { tag, q } = list.query;
   const tags = summary?.tags.filter((each) => each.tag !== "").length ?? 0;
   const parts: (Node | string)[] = [];
   if (q !== undefined) parts.push(message`with “${q}”`);
   if (tag === "") parts.push("without a tag");
   else if (tag !== undefined) parts.push(message`tagged “${tag}”`);
-  if (garden.next !== undefined && q !== undefined) parts.push("more as you scroll");
-  if (!isFiltered(garden.query) && tags > 0) {
+  if (list.next !== undefined && q !== undefined) parts.push("more as you scroll");
+  if (!isFiltered(list.query) && tags > 0) {
     parts.push(`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`);
   }
   return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));

@@ -4,13 +4,13 @@
  */
 import type { Plant } from "./api.ts";
 import { find, make, setChildren } from "./elements.ts";
-import type { ListedPlant, View } from "./garden.ts";
+import type { ListedPlant, View } from "./plant-list.ts";
 import type { Selection } from "./selection.ts";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
 
-export interface ListEvents {
+interface ListEvents {
   readonly onOpen: (plant: Plant) => void;
   readonly onDelete: (plant: Plant) => void;
   /** The up arrow was pressed on the first row. */
@@ -184,12 +184,12 @@ export class ListView {
 
   /** The whole row is a button, or a checkbox while somebody is selecting. */
   #makeRow(plant: ListedPlant): HTMLElement {
-    const { id, name, tag, left = "" } = plant;
-    const text = make("bdi", {}, left === "deleted" ? make("del", {}, name) : name);
+    const { id, name, tag, goneBecause = "" } = plant;
+    const text = make("bdi", {}, goneBecause === "deleted" ? make("del", {}, name) : name);
     const opener = { type: "button", class: "opener", "aria-haspopup": "dialog" };
     const row = make(
       "div",
-      { class: `row ${left}`, role: "row", title: tag === "" ? name : `${name}\n${tag}` },
+      { class: `row ${goneBecause}`, role: "row", title: tag === "" ? name : `${name}\n${tag}` },
       make("span", { class: "number", role: "cell" }, String(id)),
       make(
         "span",

@@ -17,7 +17,7 @@ const fields = ["id", "name", "tag"] as const;
 
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
-export interface CardEvents {
+interface CardEvents {
   /** What the service has now. Without a plant, it was deleted. */
   readonly onRead: (id: bigint, plant: Plant | undefined) => void;
   /** `isMerged` if it includes somebody else's change of another field. */
@@ -85,7 +85,8 @@ export class PlantCard {
     try {
       const plant = await api.find(id);
       this.#events.onRead(id, plant);
-      const note = plant || !known ? `There is no plant ${id}.` : await this.#explain(id, true);
+      // Shown only if there is no plant.
+      const note = known && !plant ? await this.#explain(id, true) : `There is no plant ${id}.`;
       if (this.#id !== id || !this.#form.hidden) return;
       if (!plant) this.#show(undefined, note);
       else if (!known || !isSame(plant, known)) this.#show(plant);

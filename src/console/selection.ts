@@ -1,9 +1,9 @@
 /** Selecting plants, and deleting them together. */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { describeError, isSame, type Plant, pageSize, pageSizeMax, type Summary } from "./api.ts";
 import { confirm, find, message, notify, show, whileBusy } from "./elements.ts";
-import type { Garden, ListedPlant } from "./garden.ts";
 import { countPlants, isFiltered } from "./garden-words.ts";
+import type { ListedPlant, PlantList } from "./plant-list.ts";
 import { api } from "./session.ts";
 
 /** How many plants the service deletes in one request. */
@@ -11,9 +11,9 @@ const deletedAtOnce = 10_000;
 /** Deleting more than this many plants needs a confirmation. */
 const unconfirmedMax = 100;
 
-export interface SelectionEvents {
+interface SelectionEvents {
   /** The list on the page. */
-  readonly garden: () => Garden;
+  readonly list: () => PlantList;
   /** Loads the rest of it. */
   readonly loadAll: () => Promise<void>;
   readonly onChange: () => void;
@@ -89,9 +89,9 @@ export class Selection {
     for (const { id } of plants) this.#plants.delete(id);
   }
 
-  draw(garden: Garden, summary: Summary | undefined): void {
-    const { tag, q } = garden.query;
-    const total = countPlants(garden, summary);
+  draw(list: PlantList, summary: Summary | undefined): void {
+    const { tag, q } = list.query;
+    const total = countPlants(list, summary);
     const all = total === undefined ? "all" : `all ${renderCount(total)}`;
     const tagged = tag === "" ? "without a tag" : "with this tag";
     const which = q !== undefined ? "that match" : tag === undefined ? "plants" : tagged;
@@ -99,13 +99,13 @@ export class Selection {
     this.#opener.ariaPressed = String(this.#isOn);
     show(find("selection"), this.#isOn);
     find("selection-note").textContent = `${renderCount(size)} selected`;
-    this.#allButton.textContent = this.#isAll(garden) ? "Select none" : `Select ${all} ${which}`;
+    this.#allButton.textContent = this.#isAll(list) ? "Select none" : `Select ${all} ${which}`;
     this.#deleteButton.textContent = `Delete ${renderCount(size, "plant")}`;
     show(this.#deleteButton, size > 0);
   }
 
-  #isAll({ isComplete, plants, waiting }: Garden): boolean {
-    const isEach = plants.every((plant) => plant.left || this.has(plant));
+  #isAll({ isComplete, plants, waiting }: PlantList): boolean {
+    const isEach = plants.every((plant) => plant.goneBecause || this.has(plant));
     return isComplete && isEach && waiting.length === 0 && this.#plants.size > 0;
   }
 
@@ -117,13 +117,13 @@ export class Selection {
 
   /** Loads the list first, so that nobody deletes plants that the page has never shown. */
   async #toggleAll(): Promise<void> {
-    const garden = this.#events.garden();
-    const isAll = this.#isAll(garden);
+    const list = this.#events.list();
+    const isAll = this.#isAll(list);
     this.clear();
     if (!isAll) await this.#events.loadAll();
-    if (!isAll && this.#isOn && garden.isComplete && garden === this.#events.garden()) {
-      garden.admit();
-      for (const plant of garden.plants) if (!plant.left) this.#plants.set(plant.id, plant);
+    if (!isAll && this.#isOn && list.isComplete && list === this.#events.list()) {
+      list.admit();
+      for (const plant of list.plants) if (!plant.goneBecause) this.#plants.set(plant.id, plant);
     }
     this.#events.onChange();
   }
@@ -132,6 +132,7 @@ export class Selection {
     const deleted: Plant[] = [];
     try {
       const plants = await this.#read();
+      // One request at a time, so that what was deleted before a failure can still be undone.
       for (let at = 0; at < plants.length; at += deletedAtOnce) {
         const some = plants.slice(at, at + deletedAtOnce);
         const results = await api.deleteMany(some.map(({ id }) => id));
@@ -146,8 +147,8 @@ export class Selection {
   }
 
   async #confirm(): Promise<boolean> {
-    const garden = this.#events.garden();
-    const isWhole = this.#isAll(garden) && !isFiltered(garden.query);
+    const list = this.#events.list();
+    const isWhole = this.#isAll(list) && !isFiltered(list.query);
     const { size } = this.#plants;
     if (size <= unconfirmedMax && !isWhole) return true;
     const plants = renderCount(size, "plant");
@@ -158,20 +159,20 @@ export class Selection {
 
   /** The selected plants, except for the ones that somebody else has changed since. */
   async #read(): Promise<Plant[]> {
-    const garden = this.#events.garden();
+    const list = this.#events.list();
     const selected = new Map(this.#plants);
     const isSelected = ({ id }: Plant) => selected.has(id);
-    const before = garden.plants[garden.plants.findIndex(isSelected) - 1]?.id;
-    const last = garden.plants.findLast(isSelected)?.id;
+    const before = list.plants[list.plants.findIndex(isSelected) - 1]?.id;
+    const last = list.plants.findLast(isSelected)?.id;
     const size = selected.size > pageSize ? pageSizeMax : pageSize;
     const found: Plant[] = [];
-    for await (const page of api.listPages(garden.query, { after: before, pageSize: size })) {
+    for await (const page of api.listPages(list.query, { after: before, pageSize: size })) {
       for (const plant of page) {
         const known = selected.get(plant.id);
         if (known && isSame(plant, known)) found.push(plant);
       }
       const end = page.at(-1)?.id;
-      if (end !== undefined && (last === undefined || !garden.isBefore(end, last))) break;
+      if (end !== undefined && (last === undefined || !list.isBefore(end, last))) break;
     }
     const others = selected.size - found.length;
     if (others > 0) {

@@ -3,7 +3,8 @@
  * service refuses the token. Its requests wait until somebody has signed in.
  */
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { Api, describeError, type Me, toRefusal } from "./api.ts";
+import { hasCode } from "../client/problem-error.ts";
+import { Api, describeError, type Me } from "./api.ts";
 import { find, show, whileBusy } from "./elements.ts";
 
 const tokenInput = find<HTMLInputElement>("token");
@@ -41,7 +42,7 @@ async function isAccepted(): Promise<boolean> {
     owner = await new Api(token).me();
     return true;
   } catch (error) {
-    if (toRefusal(error)?.code !== "unauthenticated") throw error;
+    if (!hasCode(error, "unauthenticated")) throw error;
     return false;
   }
 }
@@ -78,8 +79,7 @@ async function signIn(text: string): Promise<void> {
     if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
     signedIn.resolve();
   } catch (error) {
-    const isRefused = toRefusal(error)?.code === "unauthenticated";
-    showError(isRefused ? refused : describeError(error));
+    showError(hasCode(error, "unauthenticated") ? refused : describeError(error));
   }
 }
 

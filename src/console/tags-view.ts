@@ -1,5 +1,5 @@
 /** Plants by tag, as bars that choose a tag. On a phone they are chips. */
-import { renderCount } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import type { TagCount } from "./api.ts";
 import { find, make, setChildren, show } from "./elements.ts";
 
@@ -66,7 +66,7 @@ export class TagsView {
     const button = make(
       "button",
       { type: "button", class: "chip" },
-      make("bdi", { class: tag === "" ? "untagged" : "" }, tag === "" ? "no tag" : tag),
+      make("bdi", { class: tag === "" ? "absent" : "" }, tag === "" ? "no tag" : tag),
       " ",
       make("span", { class: "amount" }),
     );

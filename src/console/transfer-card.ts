@@ -1,6 +1,7 @@
 /** The card of an import or export: its progress, its result, and what to do next. */
 import type { RefusedRow, ValidRow } from "../plant-file/rows.ts";
-import { renderCount, renderLine } from "../plant-file/words.ts";
+import { renderLine } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { describeError } from "./api.ts";
 import { announce, find, make, show } from "./elements.ts";
 
@@ -27,7 +28,7 @@ export interface CardContent {
 }
 
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
-export type ShowProgress = (note: string, share?: number) => void;
+type ShowProgress = (note: string, share?: number) => void;
 
 export class TransferCard {
   readonly #card = find("transfer");
@@ -99,7 +100,7 @@ function drawSample({ draft }: ValidRow): HTMLElement {
   return make(
     "tr",
     {},
-    make("td", { class: id === undefined ? "untagged" : "" }, String(id ?? "next free")),
+    make("td", { class: id === undefined ? "absent" : "" }, String(id ?? "next free")),
     make("td", {}, make("bdi", {}, name)),
     make("td", {}, make("bdi", {}, tag)),
   );

@@ -2,8 +2,9 @@
 import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
 import { Importer } from "../plant-file/importer.ts";
 import { PlantRenderer } from "../plant-file/renderer.ts";
-import { formatOf, type Row, readPlants } from "../plant-file/rows.ts";
-import { describeImport, describeInvalid, renderCount } from "../plant-file/words.ts";
+import { formatOf, type Row, readRows } from "../plant-file/rows.ts";
+import { describeImport, describeInvalid } from "../plant-file/words.ts";
+import { renderCount } from "../wording.ts";
 import { describeError, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import { api } from "./session.ts";
@@ -12,7 +13,7 @@ import { type CardAction, type CardContent, TransferCard } from "./transfer-card
 const listedMax = 1_000;
 const progressMs = 100;
 
-export interface TransferEvents {
+interface TransferEvents {
   /** The plants to export. */
   readonly query: () => Query;
   /** Plants were added or deleted. */
@@ -53,7 +54,7 @@ export class Transfers {
     await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const read = () => readPlants([bytes], formatOf(name) ?? "csv");
+      const read = () => readRows([bytes], formatOf(name) ?? "csv");
       const check = await checkRows(read(), { listedMax, signal });
       return this.#describeCheck({ name, read, check });
     });
@@ -61,7 +62,7 @@ export class Transfers {
 
   #describeCheck(source: Source): CardContent {
     const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
-    const { rows, invalid, listed, samples, end } = source.check;
+    const { rows, invalid, listed, samples, unreadable } = source.check;
     const valid = rows - invalid;
     if (rows === 0) return { note: "The file has no plants." };
     const begin = (label: string) => ({ label, run: () => void this.#import(source) });
@@ -70,7 +71,7 @@ export class Transfers {
       const note = `${renderCount(rows, "row")}, ${rows === 1 ? "" : "all "}valid. Nothing was sent yet.`;
       return { ...content, note, actions: [begin(`Add ${renderCount(valid, "plant")}`)] };
     }
-    const canSkip = end === undefined && valid > 0;
+    const canSkip = unreadable === undefined && valid > 0;
     const them = invalid === 1 ? "it" : "them";
     const advice = `Fix ${them} and choose the file again${canSkip ? ", or add the rest" : ""}.`;
     return {

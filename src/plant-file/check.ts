@@ -14,10 +14,10 @@ export interface FileCheck {
   /** The first of the valid rows. */
   readonly samples: readonly ValidRow[];
   /** The row after which nothing can be read, if there is one. It is invalid. */
-  readonly end: RefusedRow | undefined;
+  readonly unreadable: RefusedRow | undefined;
 }
 
-export interface CheckOptions {
+interface RowCheckOptions {
   /** How many invalid rows to list. */
   readonly listedMax: number;
   readonly signal: AbortSignal;
@@ -29,12 +29,12 @@ const samplesMax = 5;
 
 export async function checkRows(
   rows: Iterable<Row>,
-  { listedMax, signal }: CheckOptions,
+  { listedMax, signal }: RowCheckOptions,
 ): Promise<FileCheck> {
   const counts = { rows: 0, withId: 0, withoutId: 0, invalid: 0 };
   const listed: RefusedRow[] = [];
   const samples: ValidRow[] = [];
-  let end: RefusedRow | undefined;
+  let unreadable: RefusedRow | undefined;
   for (const unchecked of rows) {
     if (counts.rows++ % uninterruptedRows === 0) await new Promise((done) => setTimeout(done, 0));
     signal.throwIfAborted();
@@ -42,14 +42,14 @@ export async function checkRows(
     if ("error" in row) {
       counts.invalid++;
       if (listed.length < listedMax) listed.push(row);
-      if (row.isEnd) end = row;
+      if (row.isUnreadable) unreadable = row;
     } else {
       if (row.draft.id === undefined) counts.withoutId++;
       else counts.withId++;
       if (samples.length < samplesMax) samples.push(row);
     }
   }
-  return { ...counts, listed, samples, end };
+  return { ...counts, listed, samples, unreadable };
 }
 
 /** The service checks this too; here it is found before anything is sent. */

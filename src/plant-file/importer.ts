@@ -6,10 +6,11 @@ import {
   type PlantStore,
   PlantStoreProblem,
 } from "../client/plant-store.ts";
+import { hasCode } from "../client/problem-error.ts";
 import { type FileCheck, validate } from "./check.ts";
 import type { RefusedRow, Row, ValidRow } from "./rows.ts";
 
-export interface ImportOptions {
+interface ImportOptions {
   /** A row without an id is recognized by this name and its place in the file. */
   readonly batch: string;
   /** How many earlier imports of this batch were undone, as far as is known. */
@@ -27,8 +28,8 @@ export interface ImportOptions {
 type Refusal = Exclude<CreateResult, { status: 201 }>;
 
 /**
- * Rows in a request. So many fit into one whatever they hold, so where the next request starts
- * depends only on the number of rows, even after some were fixed.
+ * Rows per request. Even the longest rows fit, so a row's request depends only on its number in the
+ * file, even after other rows were fixed.
  */
 export const requestRows = 512;
 
@@ -57,7 +58,7 @@ export class Importer {
   readonly #cancelling = new AbortController();
   /** The first problem that isn't about a single row. */
   #failure: unknown;
-  #taken: Promise<bigint> | undefined;
+  #fillerId: Promise<bigint> | undefined;
   #placeholderId: bigint | undefined;
 
   constructor(store: PlantStore, options: ImportOptions) {
@@ -126,21 +127,22 @@ export class Importer {
   }
 
   /**
-   * A later run sends the same rows with the same key, so the service recognizes them by their
-   * places. It does so even if their plants were deleted since: those rows are sent again, with the
-   * key of the next round. In the place of any other row goes a plant whose id is taken, which the
-   * service refuses and doesn't remember.
+   * The service recognizes a plant by its request's key and its place in the request, so every run
+   * puts a row in the same place. Any other place gets a plant whose id is taken: the service
+   * refuses it and doesn't remember it. If a recognized plant was deleted since, its row goes out
+   * again under the next round's key.
    */
   async #sendWithoutIds(group: readonly (ValidRow | undefined)[], number: number): Promise<void> {
     // The rows with ids are stored by now.
-    let rows = group.map((row) => (row?.draft.id === undefined ? row : undefined));
-    let drafts = await Promise.all(group.map((row) => row?.draft ?? this.#takenDraft()));
-    let round = this.#options.undone ?? 0;
-    for (; rows.some((row) => row !== undefined); round++) {
-      const sent = rows.filter((row) => row !== undefined).length;
-      const results = await this.#create(drafts, sent, this.#keyOf(number, round));
+    let pending = group.map((row) => (row?.draft.id === undefined ? row : undefined));
+    let drafts = group.map((row) => row?.draft);
+    for (let round = this.#options.undone ?? 0; ; round++) {
+      const sent = pending.filter((row) => row !== undefined).length;
+      if (sent === 0) return;
+      const filled = await Promise.all(drafts.map((draft) => draft ?? this.#filler()));
+      const results = await this.#create(filled, sent, this.#keyOf(number, round));
       const replayed: bigint[] = [];
-      for (const [index, row] of rows.entries()) {
+      for (const [index, row] of pending.entries()) {
         const result = results[index] as CreateResult;
         if (row === undefined) continue;
         if (result.status !== 201) this.#refuse(row, result);
@@ -149,23 +151,22 @@ export class Importer {
       }
       const there = await this.#find(replayed);
       this.alreadyThere += there.size;
-      rows = rows.map((row, index) => {
+      pending = pending.map((row, index) => {
         const result = results[index] as CreateResult;
         const isGone = result.status === 201 && result.replayed && !there.has(result.id);
         return isGone ? row : undefined;
       });
-      const next = drafts.map((draft, index) => {
+      drafts = drafts.map((draft, index) => {
         const result = results[index] as CreateResult;
-        if (rows[index] || draft.id !== undefined) return draft;
-        return result.status === 201 ? { ...draft, id: result.id } : this.#takenDraft();
+        if (!draft || pending[index] || draft.id !== undefined) return draft;
+        return result.status === 201 ? { ...draft, id: result.id } : undefined;
       });
-      drafts = await Promise.all(next);
     }
   }
 
-  async #takenDraft(): Promise<PlantDraft> {
-    this.#taken ??= this.#findTakenId();
-    return { ...placeholder, id: await this.#taken };
+  async #filler(): Promise<PlantDraft> {
+    this.#fillerId ??= this.#findTakenId();
+    return { ...placeholder, id: await this.#fillerId };
   }
 
   /** Of any plant in the garden. In an empty one, a placeholder is there while the import runs. */
@@ -221,7 +222,7 @@ export class Importer {
     const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
     await Promise.all(workers);
     // The response says that nothing was changed. That is true of its request, not of the import.
-    if (isDiskFull(this.#failure)) throw new StorageFullError(diskFull);
+    if (hasCode(this.#failure, "storage-full")) throw new StorageFullError(diskFull);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -291,10 +292,6 @@ function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
     items.push(value);
   }
   return items;
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof PlantStoreProblem && error.code === "storage-full";
 }
 
 /** Whether the service has responded, and said that it stores nothing. */

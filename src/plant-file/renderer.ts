@@ -1,10 +1,10 @@
 /** Renders plants as CSV, JSON Lines or a JSON array. */
 import type { Plant } from "../client/plant-store.ts";
+import { renderCount } from "../wording.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format, Origin } from "./rows.ts";
-import { renderCount } from "./words.ts";
 
-/** Spreadsheets take text that starts like this for a formula. */
+/** Spreadsheets read text that starts like this as a formula. */
 const formula = /^[=+\-@\t\r]/;
 
 /** Page by page, since nobody knows how many will come. */
@@ -67,6 +67,6 @@ export function renderSources(rows: readonly Origin[]): string {
   if (header !== undefined) {
     return byteOrderMark + header + rows.map(({ source }) => source).join("");
   }
-  // Between the parts of an array's element, a line break means nothing.
+  // Inside a JSON value, a line break is only white space.
   return rows.map(({ source }) => `${source.trim().replaceAll(/\r?\n/g, " ")}\n`).join("");
 }

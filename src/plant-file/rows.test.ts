@@ -2,13 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { validate } from "./check.ts";
 import { PlantRenderer, renderSources } from "./renderer.ts";
-import { type Format, formatOf, formats, readPlants } from "./rows.ts";
+import { type Format, formatOf, formats, readRows } from "./rows.ts";
 
 /** The rows without their sources. The second chunk may start within a character. */
 function readAll(format: Format, text: string | Uint8Array) {
   const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
   const middle = Math.ceil(bytes.length / 2);
-  const rows = readPlants([bytes.subarray(0, middle), bytes.subarray(middle)], format);
+  const rows = readRows([bytes.subarray(0, middle), bytes.subarray(middle)], format);
   return [...rows].map(validate).map(({ source, header, ...row }) => row);
 }
 
@@ -44,7 +44,7 @@ describe("CSV", () => {
   ])("takes nothing for a plant after a quote that %s", (_what, bad, rest) => {
     expect(readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
       { line: 2, draft: { name: "Moss", tag: "" } },
-      { line: 3, error: expect.stringContaining("nothing after it was read"), isEnd: true },
+      { line: 3, error: expect.stringContaining("nothing after it was read"), isUnreadable: true },
     ]);
   });
 
@@ -60,7 +60,7 @@ describe("CSV", () => {
     ["a compressed file", "\x1f\x8b\x08\0", "Unpack it with gunzip"],
   ])("that is %s is called that, in any format", (_what, start, message) => {
     for (const format of formats) {
-      const read = () => [...readPlants([Buffer.from(start, "latin1")], format)];
+      const read = () => [...readRows([Buffer.from(start, "latin1")], format)];
       expect(read).toThrow(message);
     }
   });
@@ -72,7 +72,7 @@ describe("CSV", () => {
     ['{"name":"Fern"}\n', "Is it JSON?"],
     ["\r\n\n", "This one is empty."],
   ])("is refused without a usable header: %j", (text, hint) => {
-    const read = () => [...readPlants([Buffer.from(text)], "csv")];
+    const read = () => [...readRows([Buffer.from(text)], "csv")];
     expect(read).toThrow("must start with a line that names its columns");
     expect(read).toThrow(hint);
   });
@@ -187,7 +187,7 @@ describe("a JSON array", () => {
   test.each(["", ",", ',\n{"name":"Ivy'])("that is cut off says so: %j", (last) => {
     expect(readAll("json", `[{"name":"Fern"}${last}`).at(-1)).toMatchObject({
       error: expect.stringContaining("malformed here; nothing after it was read"),
-      isEnd: true,
+      isUnreadable: true,
     });
   });
 });
@@ -209,7 +209,7 @@ test.each<[Format, string, string]>([
   ["jsonl", '{"name":"Rose"}\r\n\n 7\n{"name":', '{"name":"Rose"}\n7\n{"name":\n'],
   ["json", '[{\r\n"name":"Rose"\n}, 7]', '{ "name":"Rose" }\n7\n'],
 ])("rows of %s can be written to another file as they are: %j", (format, text, copied) => {
-  expect(renderSources([...readPlants([Buffer.from(text)], format)])).toBe(copied);
+  expect(renderSources([...readRows([Buffer.from(text)], format)])).toBe(copied);
 });
 
 test.each([

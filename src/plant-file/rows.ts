@@ -20,8 +20,8 @@ export interface Origin extends Line {
 /** A plant to create, or why there is none. */
 type Reading =
   | { readonly draft: PlantDraft }
-  /** `isEnd` if nobody can tell where the next row begins, so nothing more is read. */
-  | { readonly error: string; readonly isEnd?: true };
+  /** `isUnreadable` if nobody can tell where the next row begins, so nothing more is read. */
+  | { readonly error: string; readonly isUnreadable?: true };
 
 export type Row = Origin & Reading;
 export type ValidRow = Extract<Row, { draft: unknown }>;
@@ -46,7 +46,7 @@ export class PlantFileError extends Error {}
  * Lines and a JSON array are told apart by the first character. Throws a `PlantFileError` if the
  * file isn't UTF-8, or doesn't start as its format must.
  */
-export function* readPlants(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
   const text = decode(chunks);
   if (format === "csv") return yield* readCsv(text);
   const start = /\S.*/.exec(text)?.[0] ?? "";
@@ -111,7 +111,7 @@ function createLocator(text: string): (offset: number) => Required<Line> {
 }
 
 function stopReading(reason: string) {
-  return { error: `${reason}; nothing after it was read`, isEnd: true, source: "" } as const;
+  return { error: `${reason}; nothing after it was read`, isUnreadable: true, source: "" } as const;
 }
 
 function* readCsv(text: string): Generator<Row, void> {
@@ -205,7 +205,7 @@ function* readJsonArray(text: string): Generator<Row, void> {
   }
 }
 
-/** Checks what JSON allows and a plant doesn't. Types and lengths are for others to check. */
+/** Refuses unknown and repeated fields. `validate` checks types and lengths. */
 function readJsonPlant(text: string): Reading {
   const object = parseJsonObject(text);
   if (!object) return { error: whyNotObject(text) };

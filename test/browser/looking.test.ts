@@ -78,6 +78,28 @@ describe("a list of plants", () => {
   );
 
   testGarden(
+    "is searched by the lowest and the highest id, and a number beyond them is only a word",
+    {
+      plants: [
+        { name: "First", id: -(2n ** 63n) },
+        { name: "Last", id: 2n ** 63n - 1n },
+      ],
+    },
+    async ({ page }) => {
+      for (const [id, name] of [
+        ["-9223372036854775808", "First"],
+        ["9223372036854775807", "Last"],
+      ] as const) {
+        await search(page, id, "1 plant");
+        await page.waitForSelector(`#garden-note:has-text('with “${id}”')`);
+        expect(await shownNames(page)).toEqual([name]);
+      }
+      await page.fill("#filter", "9223372036854775808");
+      await page.waitForSelector("#no-match:has-text('No name or tag has “9223372036854775808”.')");
+    },
+  );
+
+  testGarden(
     "of one tag is counted at once in a large garden, and survives changes and a reload",
     { plants: meadow, isSignedIn: false },
     async ({ page, token }) => {

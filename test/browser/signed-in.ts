@@ -27,7 +27,7 @@ export interface NewPlant {
   readonly name: string;
   readonly tag?: string;
   /** One more than that of the plant before it, unless it is given. */
-  readonly id?: number;
+  readonly id?: number | bigint;
 }
 
 /** A token to a garden of its own, unless another is named, that holds these plants. */

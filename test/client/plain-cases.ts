@@ -58,6 +58,15 @@ export const plainCases: ClientCases = {
     assert.equal(missing.code, "not-found");
   },
 
+  async "finds a plant, or nothing if there is no such plant"(world) {
+    const store = openStore(world);
+    const { replayed, ...created } = await store.create({ name: "Fern" });
+    assert.deepEqual(await store.find(created.id), created);
+    assert.equal(await store.find(8), undefined);
+    const stranger = openStore(world, { token: "plant_unknown" });
+    assert.equal((await failure(stranger.find(8), PlantStoreProblem)).code, "unauthenticated");
+  },
+
   async "takes safe integers for ids and refuses numbers that may be rounded"(world) {
     const store = openStore(world);
     assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);

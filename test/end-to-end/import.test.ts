@@ -106,6 +106,18 @@ test("rows without ids are recognized although others were fixed; a changed one 
   expect(second.errors).toStartWith("line 1102: an earlier import added another plant");
 });
 
+test("a row that is refused in an empty garden puts no placeholder there", async () => {
+  const run = await openGarden(service, { user: "refused" });
+  const path = writeFile("mismatched.csv", "name\nFern\n");
+  await run(["import", path]);
+  await run(["plants", "delete", "1"]);
+  writeFile("mismatched.csv", "name\nMoss\n");
+  expect((await run(["import", path])).out).toBe(summary(0, 0, 1));
+  const events = (await run(["events"])).out.trimEnd().split("\n");
+  const types = events.map((line) => JSON.parse(line).type);
+  expect(types).toEqual(["plant.created", "plant.deleted"]);
+});
+
 test("the first row can be fixed, too, although the garden was empty", async () => {
   const run = await openGarden(service, { user: "empty" });
   const rows = ["name", '""', "Fern", "Moss"];

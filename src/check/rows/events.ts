@@ -25,10 +25,10 @@ const shows =
   (expected: readonly string[], skipped = 0): ResponseCheck =>
   ({ json }, all) => {
     const [who] = all.map((response) => response.json);
-    const fault = (json as unknown[]).map((event, index) => whyNot(event, who, index + skipped));
+    const reasons = (json as unknown[]).map((event, index) => whyNot(event, who, index + skipped));
     const found = json.map(({ type, plant }: Event) => `${type} ${plant.name} ${plant.tag}`.trim());
     if (String(found) !== String(expected)) return `they must be ${expected}, and are ${found}`;
-    return fault.find((reason) => reason !== undefined);
+    return reasons.find((reason) => reason !== undefined);
   };
 
 interface Event {

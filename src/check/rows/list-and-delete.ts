@@ -1,27 +1,29 @@
 /** List, get and delete, one or many: limit, after, tag and the next page. */
 import {
   as,
+  atEnd,
   create,
   each,
   isOnce,
   jsonType,
+  leaf,
   list,
+  nextLink,
   plant,
   plants,
   rowsOf,
   type Sent,
   type Step,
   shown,
+  tagged,
   times,
+  toNext,
   tooLarge,
 } from "../row.ts";
 
 /** With a limit: a service that accepts the value must not send a whole garden. */
 const refused = (parameter: string, ...values: string[]) =>
   each(values, [`GET /plants?${parameter}={each}&limit=1`, { errors: [parameter] }]);
-const next = /^<[^>]*>; ?rel="?next"?$/;
-const toNext = { headers: { Link: next } };
-const atEnd = { headers: { Link: null } };
 
 const listRows = rowsOf("list", {
   "a list is a JSON array of name and tag, and nothing else": [
@@ -35,12 +37,12 @@ const listRows = rowsOf("list", {
   ],
   'limit cuts the list, with Link and rel="next"': [
     ...plants(3),
-    list("&limit=1", shown(1), { Link: next }),
-    list("&limit=2", shown(1, 2), { Link: next }),
+    list("&limit=1", shown(1), { Link: nextLink }),
+    list("&limit=2", shown(1, 2), { Link: nextLink }),
   ],
   "limit may be 0, and the Link leads to every plant": [
     ...plants(2),
-    list("&limit=0", [], { Link: next }),
+    list("&limit=0", [], { Link: nextLink }),
     ["GET {next}", { json: shown(1), ...toNext }],
     ["GET {next}", { json: shown(2), ...atEnd }],
   ],
@@ -117,7 +119,7 @@ const listRows = rowsOf("list", {
   ],
   "HEAD has the Link that GET has": [
     ...plants(2),
-    list("&limit=1", shown(1), { Link: next }),
+    list("&limit=1", shown(1), { Link: nextLink }),
     ["HEAD /plants?after={before}&limit=1", { same: ["Link"] }],
   ],
   "with include=id each plant has its id, too": [
@@ -148,12 +150,11 @@ const listRows = rowsOf("list", {
   ],
 });
 
-const tagged = (number: number, tag: string) => create(plant(number, { tag }));
 const listed = (tag: string, ...numbers: number[]) =>
   numbers.map((number) => ({ name: `{name} ${number}`, tag }));
 const listedWithId = (tag: string, number: number) =>
   listed(tag, number).map((plant) => ({ id: `{${number}}`, ...plant }));
-const fern = "\u{1f33f}".repeat(100);
+const fern = leaf.repeat(100);
 const anyTags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", fern, "\ufffd"];
 
 const tagRows = rowsOf("tag", {
@@ -179,7 +180,7 @@ const tagRows = rowsOf("tag", {
   "limit, after and include are as in the whole list, and Link keeps the tag": [
     ...[1, 3, 5].map((number) => tagged(number, "a&b")),
     ...[2, 4].map((number) => tagged(number, "other")),
-    list("&tag=a%26b&limit=1&include=id", listedWithId("a&b", 1), { Link: next }),
+    list("&tag=a%26b&limit=1&include=id", listedWithId("a&b", 1), { Link: nextLink }),
     ["GET {next}", { json: listedWithId("a&b", 3), ...toNext }],
     ["GET {next}", { json: listedWithId("a&b", 5), ...atEnd }],
     ["GET /plants?tag=a%26b&after={1}", { json: listed("a&b", 3, 5), ...atEnd }],

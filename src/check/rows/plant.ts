@@ -4,13 +4,13 @@ import {
   create,
   type Expected,
   each,
+  leaf,
   list,
   plant,
   type ResponseCheck,
   rowsOf,
 } from "../row.ts";
 
-const leaf = "\u{1f33f}";
 const withName = (expected: Expected) => create({ name: "{each}", id: "{1}" }, expected);
 const withTag = (expected: Expected) =>
   create({ name: "{name}", tag: "{each}", id: "{1}" }, expected);

@@ -1,14 +1,23 @@
 /** Order, search and tags: what they find, in which order, and how pages of them go on. */
-import { as, create, each, list, plant, plants, rowsOf, shown } from "../row.ts";
+import {
+  as,
+  atEnd,
+  create,
+  each,
+  leaf,
+  list,
+  plant,
+  plants,
+  rowsOf,
+  shown,
+  tagged,
+  toNext,
+} from "../row.ts";
 
-const next = /^<[^>]*>; ?rel="?next"?$/;
-const toNext = { headers: { Link: next } };
-const atEnd = { headers: { Link: null } };
 const named = (number: number, name: string, tag = "") => create(plant(number, { name, tag }));
 const found = (...names: string[]) => names.map((name) => ({ name, tag: "" }));
 const search = (words: string, json: unknown) =>
   list(`&q=${encodeURIComponent(words)}`, json, { Link: null });
-const leaf = "\u{1f33f}";
 
 const orderRows = rowsOf("order", {
   "order=desc lists by descending id, as numbers": [
@@ -144,7 +153,6 @@ const searchRows = rowsOf("search", {
   ),
 });
 
-const tagged = (number: number, tag: string) => create(plant(number, { tag }));
 const count = (tag: string, plants: number) => ({ tag, plants });
 
 const tagRows = rowsOf("tags", {

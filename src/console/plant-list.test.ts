@@ -1,17 +1,17 @@
 /** The plants loaded so far, in cases that a page can't easily be brought into. */
 import { describe, expect, test } from "bun:test";
 import type { Plant, PlantEvent } from "./api.ts";
-import { Garden } from "./garden.ts";
+import { PlantList } from "./plant-list.ts";
 
 function plant(id: bigint, tag = ""): Plant {
   return { id, name: `Plant ${id}`, tag };
 }
 
-function idsOf(garden: Garden): bigint[] {
-  return garden.plants.map(({ id }) => id);
+function idsOf(list: PlantList): bigint[] {
+  return list.plants.map(({ id }) => id);
 }
 
-describe("a garden", () => {
+describe("a list", () => {
   test("keeps plants in the order of their ids, over the whole range, whatever order they come in", () => {
     const ids = [-(2n ** 63n), 2n, 10n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n];
     const pages = [
@@ -20,18 +20,18 @@ describe("a garden", () => {
       [ids[5], ids[2]],
     ] as bigint[][];
     for (const order of [undefined, "desc"] as const) {
-      const garden = new Garden({ order });
+      const list = new PlantList({ order });
       for (const page of pages)
-        garden.addPage({ plants: page.map((id) => plant(id)), next: undefined });
-      expect(idsOf(garden)).toEqual(order === "desc" ? ids.toReversed() : ids);
+        list.addPage({ plants: page.map((id) => plant(id)), next: undefined });
+      expect(idsOf(list)).toEqual(order === "desc" ? ids.toReversed() : ids);
     }
   });
 
   test("takes only plants that match, and drops one that no longer does", () => {
-    const garden = new Garden({ tag: "hall" });
-    garden.addPage({ plants: [plant(1n, "hall"), plant(2n, "hall")], next: undefined });
-    garden.put([plant(3n, "hall"), plant(4n, "porch"), plant(1n, "porch")]);
-    expect(idsOf(garden)).toEqual([2n, 3n]);
+    const list = new PlantList({ tag: "hall" });
+    list.addPage({ plants: [plant(1n, "hall"), plant(2n, "hall")], next: undefined });
+    list.put([plant(3n, "hall"), plant(4n, "porch"), plant(1n, "porch")]);
+    expect(idsOf(list)).toEqual([2n, 3n]);
   });
 
   test("leaves a plant to the page that will bring it, in either order", () => {
@@ -39,10 +39,10 @@ describe("a garden", () => {
       [undefined, 4n, 6n],
       ["desc", 6n, 4n],
     ] as const) {
-      const garden = new Garden({ order });
-      garden.addPage({ plants: [], next: 5n });
-      garden.put([plant(near), plant(far)]);
-      expect(idsOf(garden)).toEqual([near]);
+      const list = new PlantList({ order });
+      list.addPage({ plants: [], next: 5n });
+      list.put([plant(near), plant(far)]);
+      expect(idsOf(list)).toEqual([near]);
     }
   });
 });
@@ -55,41 +55,41 @@ describe("what others do", () => {
 
   /** Ten plants, in a list that goes on, of which the fourth to the sixth are in view. */
   function makeViewed() {
-    const garden = new Garden({ tag: "hall" });
+    const list = new PlantList({ tag: "hall" });
     const plants = Array.from({ length: 10 }, (_, index) => plant(BigInt(2 * index + 2), "hall"));
-    garden.addPage({ plants, next: 20n });
-    const follow = (...events: PlantEvent[]) => garden.follow(events, { first: 3, last: 5 });
-    return { garden, follow };
+    list.addPage({ plants, next: 20n });
+    const follow = (...events: PlantEvent[]) => list.follow(events, { first: 3, last: 5 });
+    return { list, follow };
   }
 
   test("removes what is out of view, and marks what is in view until it comes back", () => {
-    const { garden, follow } = makeViewed();
+    const { list, follow } = makeViewed();
     follow(
       event("deleted", plant(2n, "hall")),
       event("deleted", plant(8n, "hall")),
       event("replaced", plant(10n, "porch")),
       event("replaced", plant(20n, "porch")),
     );
-    expect(idsOf(garden)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
-    const left = garden.plants.slice(1, 5).map((each): string => each.left ?? "");
-    expect(left).toEqual(["", "deleted", "changed", ""]);
-    expect(garden.size).toBe(6);
+    expect(idsOf(list)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
+    const reasons = list.plants.slice(1, 5).map((each): string => each.goneBecause ?? "");
+    expect(reasons).toEqual(["", "deleted", "changed", ""]);
+    expect(list.size).toBe(6);
     follow(event("created", plant(8n, "hall")));
-    expect(garden.size).toBe(7);
-    garden.follow([], { first: 5, last: 7 });
-    expect(idsOf(garden)).toEqual([4n, 6n, 8n, 12n, 14n, 16n, 18n]);
+    expect(list.size).toBe(7);
+    list.follow([], { first: 5, last: 7 });
+    expect(idsOf(list)).toEqual([4n, 6n, 8n, 12n, 14n, 16n, 18n]);
   });
 
   test("waits as its last event left it, until it is admitted, unless a later page brings it", () => {
-    const { garden, follow } = makeViewed();
+    const { list, follow } = makeViewed();
     follow(
       ...[3n, 5n, 7n, 21n].map((id) => event("created", plant(id, "hall"))),
       event("deleted", plant(3n, "hall")),
       event("replaced", plant(5n, "porch")),
     );
-    expect(garden.waiting).toEqual([plant(7n, "hall")]);
-    expect(garden.size).toBe(11);
-    expect(garden.admit()).toEqual([7n]);
-    expect(idsOf(garden).slice(2, 5)).toEqual([6n, 7n, 8n]);
+    expect(list.waiting).toEqual([plant(7n, "hall")]);
+    expect(list.size).toBe(11);
+    expect(list.admit()).toEqual([7n]);
+    expect(idsOf(list).slice(2, 5)).toEqual([6n, 7n, 8n]);
   });
 });

@@ -1,14 +1,14 @@
 /**
  * The plants of a list that are loaded so far, in its order. Pages extend it. What this page
- * changes goes through `put` and `remove`. What others change goes through `follow`, which moves
- * nothing that somebody is looking at.
+ * changes goes through `put` and `remove`. Events go through `follow`, which moves nothing that
+ * somebody is looking at.
  */
 import { createMatcher } from "../domain/search.ts";
 import { isSame, type Page, type Plant, type PlantEvent, type Query } from "./api.ts";
 
-/** A plant with `left` no longer belongs to the list. Its row stays until it's out of view. */
+/** With `goneBecause`, it no longer belongs to the list. Its row stays until it's out of view. */
 export interface ListedPlant extends Plant {
-  readonly left?: "deleted" | "changed" | undefined;
+  readonly goneBecause?: "deleted" | "changed" | undefined;
 }
 
 /** The indexes of the rows in view. `last` is past the end of the list if the end is in view. */
@@ -17,12 +17,11 @@ export interface View {
   readonly last: number;
 }
 
-export class Garden {
+export class PlantList {
   readonly query: Query;
   /** The id that the next page starts after; absent before the first page and after the last. */
   next: bigint | undefined;
   isLoaded = false;
-  isLoading = false;
   /** Why the last page failed to load. */
   loadError: unknown;
   readonly #hasWords: (plant: Plant) => boolean;
@@ -47,8 +46,8 @@ export class Garden {
 
   /** How many plants are known to be in the list, shown or waiting. */
   get size(): number {
-    const left = this.#plants.filter((plant) => plant.left).length;
-    return this.#plants.length - left + this.#waiting.size;
+    const gone = this.#plants.filter((plant) => plant.goneBecause).length;
+    return this.#plants.length - gone + this.#waiting.size;
   }
 
   /** Whether every plant of the list is here. */
@@ -73,13 +72,13 @@ export class Garden {
   remove(plants: readonly Pick<Plant, "id">[]): void {
     const ids = new Set(plants.map(({ id }) => id));
     for (const id of ids) this.#waiting.delete(id);
-    this.#plants = this.#plants.filter(({ id, left }) => !ids.has(id) && !left);
+    this.#plants = this.#plants.filter(({ id, goneBecause }) => !ids.has(id) && !goneBecause);
   }
 
   /**
-   * Shows what others did. Plants change in place. If one leaves the list, its row stays while
-   * it's in view. New plants wait, unless they belong below everything in view. Returns the ids of
-   * plants that changed or appeared.
+   * Applies events. Plants change in place. If one leaves the list, its row stays while it's in
+   * view. New plants wait, unless they belong below everything in view. Returns the ids of plants
+   * that changed or appeared.
    */
   follow(events: readonly PlantEvent[], view: View): bigint[] {
     const latest = new Map(events.map((event) => [event.plant.id, event]));
@@ -89,7 +88,7 @@ export class Garden {
       latest.delete(plant.id);
       const now = event ? this.#toListed(plant, event) : plant;
       if (now !== plant) fresh.push(plant.id);
-      return now.left && (index < view.first || index > view.last) ? [] : now;
+      return now.goneBecause && (index < view.first || index > view.last) ? [] : now;
     });
     for (const [id, { type, plant }] of latest) {
       if (type !== "plant.deleted" && this.#belongs(plant)) this.#waiting.set(id, plant);
@@ -127,9 +126,9 @@ export class Garden {
   }
 
   #toListed(before: ListedPlant, { type, plant }: PlantEvent): ListedPlant {
-    if (type === "plant.deleted") return { ...plant, left: "deleted" };
-    if (!this.#matches(plant)) return { ...plant, left: "changed" };
-    return isSame(before, plant) && !before.left ? before : plant;
+    if (type === "plant.deleted") return { ...plant, goneBecause: "deleted" };
+    if (!this.#matches(plant)) return { ...plant, goneBecause: "changed" };
+    return isSame(before, plant) && !before.goneBecause ? before : plant;
   }
 
   #insert(plants: readonly Plant[]): void {
