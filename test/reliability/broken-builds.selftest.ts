@@ -27,7 +27,7 @@ type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string
 type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: Edit[]];
 
 const writer = "storage/sqlite/writer.ts";
-const storeKey = "storeKey.run(garden, toBytes(key), entries, expiresAtMs);";
+const storeKey = "storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);";
 const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag);";
 /** On SQLite, a millisecond after the commit. */
 const logLater: Edit = {
