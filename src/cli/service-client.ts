@@ -111,9 +111,17 @@ function toCliError(error: unknown, url: string): unknown {
     return new CliError(describeNoResponse(url, error.cause), exitCodes.unavailable);
   }
   if (!(error instanceof PlantStoreProblem)) return error;
-  const [exitCode, message] =
-    error.code === "unexpected" ? describeForeignResponse(error, url) : describeProblem(error, url);
+  const isForeign = error.code === "unexpected" || isBelowPlants(error, url);
+  const [exitCode, message] = isForeign
+    ? describeForeignResponse(error, url)
+    : describeProblem(error, url);
   return new CliError(showSafely(message), exitCode);
+}
+
+/** A URL that ends in /plants: calls go to the paths of single plants, with `plants` as the id. */
+function isBelowPlants({ code, errors }: PlantStoreProblem, url: string): boolean {
+  const isRefused = code === "method-not-allowed" || errors.some((each) => each.parameter === "id");
+  return isRefused && /\/plants\/*$/.test(url);
 }
 
 const closed = "the connection was closed";

@@ -116,6 +116,7 @@ describe("plants", () => {
     ["plants list --token x", 2, "--token"],
     [`plants delete 7 --url ${service.url}/elsewhere`, 1, "Check --url."],
     [`whoami --url ${service.url}/elsewhere`, 1, "Check --url."],
+    [`plants list --url ${service.url}/plants`, 1, "Check --url."],
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["import plants.csv --concurrency 257", 2, "--concurrency"],
     ["export /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
