@@ -188,7 +188,16 @@ const listed = Object.entries(cases).flatMap(([outcome, named]) =>
   Object.entries(named).map(([name, sent]) => [name, outcome, sent] as const),
 );
 
-test.each(listed)("%s: %s", async (_, outcome, sent) => {
+/**
+ * A response that has to wait lets the runtime close the connection, and on a busy machine, a list
+ * waits for its turn, too.
+ */
+const pipelined = listed.filter(([, outcome]) => /^200 20\d/.test(outcome));
+
+test.each(listed.filter((row) => !pipelined.includes(row)))("%s: %s", check);
+test.each(pipelined)("%s: %s", check, { retry: 2 });
+
+async function check(_: string, outcome: string, sent: string | readonly Step[]): Promise<void> {
   const played = await play(typeof sent === "string" ? [sent] : sent, outcome);
   const isRefused = outcome.includes("refused");
   expect(isRefused ? played.replace(/[45]\d\d(?= closed)/, "refused") : played).toBe(outcome);
@@ -200,7 +209,7 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   const others = plants.filter(({ name }: { name: string }) => name === "Fern");
   if (outcome !== "closed" && !outcome.includes("201")) expect(others).toEqual([]);
   for (const { id } of others) await service.call(`DELETE /plants/${id}`);
-});
+}
 
 function createAnew(body: string): Promise<Response> {
   return service.call("POST /plants", { body, headers: { Connection: "close" } });
