@@ -84,6 +84,8 @@ export interface OpenGarden {
 export interface GardenOptions extends PageOptions {
   readonly plants?: readonly NewPlant[];
   readonly access?: Partial<NewToken>;
+  /** How often it's tried again if it fails. */
+  readonly retry?: number;
   /** Unless the test signs in by itself. */
   readonly isSignedIn?: boolean;
 }
@@ -97,9 +99,9 @@ export function useConsole(args: readonly string[] = []) {
   });
   afterAll(() => service?.[Symbol.asyncDispose]());
 
-  return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) =>
-    test.skipIf(isBrowserMissing)(name, async () => {
-      const { plants, access, isSignedIn = true, ...pageOptions } = options;
+  return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) => {
+    const { plants, access, isSignedIn = true, retry = 0, ...pageOptions } = options;
+    const tryOnce = async () => {
       const token = await makeGarden(service, plants, access);
       await using opened = await openPage(`${service.url}/`, pageOptions);
       const { page } = opened;
@@ -111,7 +113,9 @@ export function useConsole(args: readonly string[] = []) {
         call: (request, body) => service.call(request, { token, ...(body && { body }) }),
         stored: () => harvest(service, token),
       });
-    });
+    };
+    test.skipIf(isBrowserMissing)(name, tryOnce, { retry });
+  };
 }
 
 /** A hidden page hears nothing of what others do. */
