@@ -15,7 +15,7 @@ export async function buildClientPackage(folder: string): Promise<void> {
   // After `npm ci --omit=dev` the compiler is missing; npx then downloads it, and nothing else.
   const compiler = `typescript@${manifest.devDependencies.typescript}`;
   const types = ["--emitDeclarationOnly", "--outDir", folder];
-  await Bun.$`npx --yes --package ${compiler} tsc -p src/client ${types}`.cwd(root).quiet();
+  await Bun.$`npx --yes --package ${compiler} tsc -p client ${types}`.cwd(root).quiet();
   copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
   copyFileSync(join(root, "docs/client.md"), join(folder, "README.md"));
   const { version, license, engines } = manifest;
@@ -38,7 +38,7 @@ export async function buildClientPackage(folder: string): Promise<void> {
 /** One minified file, which pages can also load without a bundler. */
 async function bundleClient(folder: string): Promise<void> {
   await Bun.build({
-    entrypoints: [join(root, "src/client/plant-store.ts")],
+    entrypoints: [join(root, "client/plant-store.ts")],
     outdir: folder,
     target: "browser",
     minify: true,

@@ -5,9 +5,9 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import scalar from "../console/vendor/scalar.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
-import scalar from "../src/console/vendor/scalar.json" with { type: "json" };
 import { readConsole } from "../src/http/page-sources.ts";
 import { build } from "./build.ts";
 import { buildClientPackage } from "./build-client.ts";
@@ -86,7 +86,7 @@ function isPermitted(expression: string): boolean {
     .some((name) => licenses.has(name));
 }
 
-/** `src/console/vendor` holds a copy, so npm doesn't count it as a dependency. */
+/** `console/vendor` holds a copy, so npm doesn't count it as a dependency. */
 const vendoredScalar = {
   type: "library",
   name: "@scalar/api-reference",

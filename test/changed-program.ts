@@ -23,7 +23,9 @@ export function changeProgram(edits: readonly Edit[]): {
 } {
   const folder = makeTemporaryFolder();
   const source = join(folder.path, "src");
-  cpSync(join(root, "src"), source, { recursive: true });
+  for (const name of ["src", "client", "console"]) {
+    cpSync(join(root, name), join(folder.path, name), { recursive: true });
+  }
   cpSync(join(root, "package.json"), join(folder.path, "package.json"));
   symlinkSync(join(root, "node_modules"), join(folder.path, "node_modules"));
   for (const { file, text, by } of edits) {

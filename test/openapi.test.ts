@@ -1,5 +1,5 @@
 /**
- * The OpenAPI document is valid and complete. test/reliability/generated/ checks thousands of
+ * The OpenAPI document is valid and complete. proofs/generated/ checks thousands of
  * responses against it; the ones that need limits are here.
  */
 import { describe, expect, test } from "bun:test";

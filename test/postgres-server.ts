@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { Client } from "pg";
-import type { Original } from "./reliability/failover/standby.ts";
+import type { Original } from "../proofs/failover/standby.ts";
 
 export interface PostgresServer {
   readonly port: number;

@@ -19,7 +19,7 @@ const timingsFile = Bun.file(join(outputFolder, "timings.json"));
 /** Tests wait for processes and timers as much as they compute. */
 const workersCount = 2 * availableParallelism();
 /** These look at response times, so they run after the others, beside those that mostly wait. */
-const measuring = new Set(["test/reliability/hostile/hostile.test.ts"]);
+const measuring = new Set(["proofs/hostile/hostile.test.ts"]);
 const mostlyWaiting = new Set([
   "test/end-to-end/hanging-storage.test.ts",
   "src/storage/postgres/transaction.test.ts",
@@ -103,7 +103,11 @@ function print(text: string): void {
 /** The slowest first, so that none is left to run alone at the end. */
 function findFiles(): string[] {
   const secondsOf = (file: string) => timings[file] ?? 1;
-  return [...new Bun.Glob("{src,test,deploy,scripts,bench}/**/*.test.ts").scanSync({ cwd: root })]
+  return [
+    ...new Bun.Glob("{src,client,console,test,proofs,deploy,scripts,bench}/**/*.test.ts").scanSync({
+      cwd: root,
+    }),
+  ]
     .filter((file) => !file.includes("node_modules/"))
     .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
     .toSorted((a, b) => secondsOf(b) - secondsOf(a));

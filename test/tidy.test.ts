@@ -5,8 +5,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { renderHeadline, renderReport } from "../bench/report/markdown.ts";
+import scalar from "../console/vendor/scalar.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
-import scalar from "../src/console/vendor/scalar.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
 
@@ -20,29 +20,29 @@ function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-const sources = listFiles("src/**/*.ts").filter((path) => !path.endsWith(".test.ts"));
-const allCode = [
-  ...listFiles("src/**/*.ts"),
-  ...listFiles("test/**/*.ts"),
-  ...listFiles("deploy/**/*.ts"),
-];
+const sources = listFiles("{src,client,console}/**/*.{ts,tsx}").filter(
+  (path) => !/\.test\.tsx?$/.test(path),
+);
+const allCode = listFiles("{src,client,console,test,proofs,deploy}/**/*.{ts,tsx}");
 
-/** A room is a folder under src/, or a file at its top. */
+/** A room is a folder of its own, a folder under src/, or a file at its top. */
 function roomOf(path: string): string {
-  const [, first = "", second] = path.split("/");
+  if (path.startsWith("client/files/")) return "client/files";
+  const [top = "", first = "", second] = path.split("/");
+  if (top !== "src") return top;
   return second === undefined ? first.replace(/\.ts$/, "") : first;
 }
 
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client check plant-file wording",
+  cli: "config server log version json-text auth storage domain client client/files check wording",
   config: "domain storage",
   server: "async config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
   http: "async log metrics json-text tracing auth rate-limit domain",
-  console: "auth client domain plant-file wording",
-  "plant-file": "client domain json-text wording",
+  console: "auth client domain client/files wording",
+  "client/files": "client domain json-text wording",
   auth: "async domain",
   "rate-limit": "domain",
   storage: "async domain",
@@ -76,7 +76,7 @@ describe("imports", () => {
           continue;
         }
         const target = relative(root, join(root, dirname(path), name));
-        if (!target.startsWith("src/")) continue;
+        if (!/^(?:src|client|console)\//.test(target)) continue;
         const other = roomOf(target);
         const isKnown = other === room || arrows[room]?.split(" ").includes(other);
         if (!isKnown) wrong.push(`${path} imports ${target}`);
@@ -221,7 +221,9 @@ describe("documents", () => {
     const text = read("ARCHITECTURE.md");
     const folders = new Set(sources.map((path) => basename(dirname(path))));
     expect([...folders].filter((name) => !text.includes(`${name}/`))).toEqual([]);
-    const files = new Set(listFiles("{src,test,scripts}/**/*.ts").map((path) => basename(path)));
+    const files = new Set(
+      listFiles("{src,client,console,test,proofs,scripts}/**/*.ts").map((path) => basename(path)),
+    );
     const named = [...text.matchAll(/(?<![\w*-])[\w.-]+\.ts\b/g)].map(([name]) => name);
     expect(named.filter((name) => !files.has(name))).toEqual([]);
   });
@@ -251,7 +253,7 @@ describe("an installation for production", () => {
 
   test("the API reference's renderer is the file that its package has", () => {
     for (const [name, hash] of Object.entries(scalar.sha256)) {
-      const bytes = readFileSync(join(root, "src/console/vendor", name));
+      const bytes = readFileSync(join(root, "console/vendor", name));
       expect([name, new Bun.SHA256().update(bytes).digest("hex")]).toEqual([name, hash]);
     }
   });

@@ -1,10 +1,10 @@
 /** The system's PgBouncer in transaction mode, in front of a database of the shared server. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeServerFolder, spawnServer } from "../proofs/system-servers.ts";
 import { waitFor } from "./end-to-end/running-service.ts";
 import { runStatement } from "./postgres-server.ts";
 import { pickPorts } from "./processes.ts";
-import { makeServerFolder, spawnServer } from "./reliability/system-servers.ts";
 import { skipsUnless } from "./skipping.ts";
 
 export interface TransactionPooler {

@@ -1,7 +1,8 @@
 /** `plantstore events`: what happened in a garden, and with --follow, what is happening. */
-import type { PlantEvent, PlantStore } from "../client/plant-store.ts";
+
+import { renderJsonPlant } from "../../client/files/renderer.ts";
+import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
 import { integer } from "../config.ts";
-import { renderJsonPlant } from "../plant-file/renderer.ts";
 import { CliError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, readFlag } from "./command.ts";
 import { serviceCommand } from "./service-client.ts";

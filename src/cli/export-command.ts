@@ -1,10 +1,10 @@
 /** `plantstore export`: the plants of a garden to a file or to standard output. */
 import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import { extname } from "node:path";
-import type { Plant } from "../client/plant-store.ts";
+import { PlantRenderer } from "../../client/files/renderer.ts";
+import { formatOf } from "../../client/files/rows.ts";
+import type { Plant } from "../../client/plant-store.ts";
 import { mapFileError } from "../domain/file-failure.ts";
-import { PlantRenderer } from "../plant-file/renderer.ts";
-import { formatOf } from "../plant-file/rows.ts";
 import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";

@@ -1,21 +1,21 @@
 /** `plantstore import`: the plants of a file into a running service. Safe to repeat. */
 import { accessSync, constants, createReadStream, existsSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { PlantStore } from "../client/plant-store.ts";
-import { choice, integer, type Parser } from "../config.ts";
-import { showSafely } from "../domain/errors.ts";
-import { mapFileError } from "../domain/file-failure.ts";
-import { checkRows, type FileCheck, sortRows } from "../plant-file/check.ts";
-import { Importer, requestRows, StorageFullError } from "../plant-file/importer.ts";
-import { renderSources } from "../plant-file/renderer.ts";
+import { checkRows, type FileCheck, sortRows } from "../../client/files/check.ts";
+import { Importer, requestRows, StorageFullError } from "../../client/files/importer.ts";
+import { renderSources } from "../../client/files/renderer.ts";
 import {
   type Format,
   PlantFileError,
   type RefusedRow,
   type Row,
   readRows,
-} from "../plant-file/rows.ts";
-import { describeImport, describeInvalid, renderLine } from "../plant-file/words.ts";
+} from "../../client/files/rows.ts";
+import { describeImport, describeInvalid, renderLine } from "../../client/files/words.ts";
+import type { PlantStore } from "../../client/plant-store.ts";
+import { choice, integer, type Parser } from "../config.ts";
+import { showSafely } from "../domain/errors.ts";
+import { mapFileError } from "../domain/file-failure.ts";
 import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";

@@ -1,15 +1,16 @@
 /** What the commands that call a service share: URL, token, file formats and error messages. */
-import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
+
+import { type Format, formatOf, formats } from "../../client/files/rows.ts";
 import {
   PlantStore,
   type PlantStoreOptions,
   PlantStoreProblem,
   PlantStoreUnreachable,
-} from "../client/plant-store.ts";
-import { retriedStatuses } from "../client/send.ts";
+} from "../../client/plant-store.ts";
+import { retriedStatuses } from "../../client/send.ts";
+import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import { choice, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { type Format, formatOf, formats } from "../plant-file/rows.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, readFlag } from "./command.ts";
 

@@ -1,8 +1,8 @@
 /** `decide` does what the histories' model of a garden does, whatever is in a group. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Call, Garden, renderEvent } from "../../test/reliability/histories/garden-model.ts";
-import { create, put, remove } from "../../test/storage-contract/tested-storage.ts";
+import { type Call, Garden, renderEvent } from "../../proofs/histories/garden-model.ts";
+import { create, put, remove } from "../../test/storage/tested-storage.ts";
 import type { StoredKey } from "./keys.ts";
 import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
 import { decide, type GardenRow, hashKeys, type LookUp } from "./rules.ts";

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { create, remove } from "../../test/storage-contract/tested-storage.ts";
+import { create, remove } from "../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { overloaded } from "../domain/errors.ts";
 import { scanMatches, scanPlants, scanTags } from "../domain/lists.ts";

@@ -13,7 +13,7 @@ export interface PageSource {
   readonly library?: string;
 }
 
-const folder = join(import.meta.dir, "../console");
+const folder = join(import.meta.dir, "../../console");
 
 export async function readConsole(): Promise<PageSource> {
   return {

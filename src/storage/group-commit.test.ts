@@ -1,6 +1,6 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, test } from "bun:test";
-import { remove } from "../../test/storage-contract/tested-storage.ts";
+import { remove } from "../../test/storage/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/storage.ts";

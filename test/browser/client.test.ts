@@ -41,7 +41,7 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
     async ({ url, token, module }) => {
       const { PlantStore, PlantStoreProblem } = (await import(
         module
-      )) as typeof import("../../src/client/plant-store.ts");
+      )) as typeof import("../../client/plant-store.ts");
       const store = new PlantStore({ url, token });
       const created = await store.create({ name: "Fern", tag: "shade" });
       const many = await store.createMany([

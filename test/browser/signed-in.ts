@@ -5,7 +5,7 @@ import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { create } from "../storage-contract/tested-storage.ts";
+import { create } from "../storage/tested-storage.ts";
 import { isBrowserMissing, openPage, type PageOptions, watchPages } from "./browser.ts";
 
 let gardens = 0;

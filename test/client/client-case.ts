@@ -1,6 +1,6 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
-import { PlantStore, type PlantStoreOptions } from "../../src/client/plant-store.ts";
+import { PlantStore, type PlantStoreOptions } from "../../client/plant-store.ts";
 import { type FaultyProxy, openFaultyProxy } from "./faulty-proxy.ts";
 import {
   openScriptedService,

@@ -1,6 +1,6 @@
 /** The client and a garden's events: pages, streams, and what breaks streams. */
 import assert from "node:assert/strict";
-import { type PlantEvent, PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { type PlantEvent, PlantStoreProblem } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
 export const range = (from: number, to: number) =>

@@ -1,13 +1,13 @@
 /** The client follows events while the service is killed, restored and refuses it: both engines. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { PlantStore, PlantStoreProblem } from "../../client/plant-store.ts";
+import { makePlace, type Place } from "../../proofs/audited-store.ts";
+import { RestartingService } from "../../proofs/restarting-service.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
-import { PlantStore, PlantStoreProblem } from "../../src/client/plant-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runProgram, waitFor } from "../end-to-end/running-service.ts";
 import { pickPorts } from "../processes.ts";
-import { makePlace, type Place } from "../reliability/audited-store.ts";
-import { RestartingService } from "../reliability/restarting-service.ts";
 import { engines } from "../scenarios/scenario.ts";
 import { collect, failure } from "./client-case.ts";
 import { range, seqsOf, take } from "./event-cases.ts";

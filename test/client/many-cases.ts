@@ -4,7 +4,7 @@ import {
   type PlantDraft,
   PlantStoreProblem,
   PlantStoreUnreachable,
-} from "../../src/client/plant-store.ts";
+} from "../../client/plant-store.ts";
 import {
   type ClientCases,
   type ClientWorld,

@@ -2,7 +2,7 @@
  * The client against a running service, with nothing in between: what goes in comes back, exactly.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore } from "./client-case.ts";
 
 const idMax = 2n ** 63n - 1n;

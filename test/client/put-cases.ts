@@ -1,6 +1,6 @@
 /** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem } from "../../client/plant-store.ts";
 import {
   type ClientCases,
   collect,

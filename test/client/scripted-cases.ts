@@ -3,7 +3,7 @@
  * programs.
  */
 import assert from "node:assert/strict";
-import { PlantStoreProblem } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, forEach, openStore, scripted } from "./client-case.ts";
 import { createdAnswer, problemAnswer } from "./scripted-service.ts";
 

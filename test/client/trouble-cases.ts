@@ -1,6 +1,6 @@
 /** The client when connections break, and when responses are late or lost. */
 import assert from "node:assert/strict";
-import { PlantStoreProblem, PlantStoreUnreachable } from "../../src/client/plant-store.ts";
+import { PlantStoreProblem, PlantStoreUnreachable } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
 /** Long enough for a busy machine to store a plant. */

@@ -2,8 +2,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { makePlace } from "../../proofs/audited-store.ts";
 import { EventStreamReader } from "../event-reader.ts";
-import { makePlace } from "../reliability/audited-store.ts";
 import {
   makeToken,
   type RunningService,

@@ -1,8 +1,8 @@
 /** A storage whose writes hang: what /readyz says, and how long a stop takes. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
+import { type Release, stallPostgres, stallSqlite } from "../../proofs/overload/flood.ts";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
-import { type Release, stallPostgres, stallSqlite } from "../reliability/overload/flood.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);

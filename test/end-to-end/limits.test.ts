@@ -1,8 +1,8 @@
 /** Rate limits and quotas of the real program, over its threads and between instances. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { PlantStore } from "../../src/client/plant-store.ts";
-import { type Engine, makePlace } from "../reliability/audited-store.ts";
+import { PlantStore } from "../../client/plant-store.ts";
+import { type Engine, makePlace } from "../../proofs/audited-store.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   callAnew,

@@ -7,7 +7,7 @@ import { createLog } from "../../src/log.ts";
 import { type Service, serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { create, created } from "../storage-contract/tested-storage.ts";
+import { create, created } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
 

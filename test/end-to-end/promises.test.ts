@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { sampleProcess } from "../reliability/process-growth.ts";
+import { sampleProcess } from "../../proofs/process-growth.ts";
 import { skipsOutsideLinux } from "../skipping.ts";
 import { type RunningService, startService, waitFor } from "./running-service.ts";
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { runProgram, startService, waitFor } from "./running-service.ts";

@@ -1,4 +1,4 @@
-/** Responses byte for byte; test/reliability/hostile/ has what no well-behaved client sends. */
+/** Responses byte for byte; proofs/hostile/ has what no well-behaved client sends. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";

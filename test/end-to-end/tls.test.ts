@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { headerOf, KeptConnection, writeRequest } from "../reliability/kept-connection.ts";
+import { headerOf, KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { openStorage } from "../../src/storage/open.ts";
 import { insist, waitFor } from "../end-to-end/running-service.ts";
 import { EventStreamReader } from "../event-reader.ts";
-import { create } from "../storage-contract/tested-storage.ts";
+import { create } from "../storage/tested-storage.ts";
 import { engines, openWorld, type World } from "./scenario.ts";
 
 const stream = { accept: "text/event-stream" };

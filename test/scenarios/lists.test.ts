@@ -1,7 +1,7 @@
 /** Lists of many plants, lists that change while they are read, and lists that are cached. */
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { create, remove } from "../storage-contract/tested-storage.ts";
+import { create, remove } from "../storage/tested-storage.ts";
 import { engines, openWorld, readToFailure } from "./scenario.ts";
 
 const range = (length: number, toId: (index: number) => number) =>

@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
 import { Scheduler } from "../../src/http/scheduler.ts";
 import { createLog } from "../../src/log.ts";
-import { create } from "../storage-contract/tested-storage.ts";
+import { create } from "../storage/tested-storage.ts";
 import { openWorld } from "./scenario.ts";
 
 let logged = "";

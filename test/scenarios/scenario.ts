@@ -1,12 +1,12 @@
 /** The whole service without its socket, on a real storage. */
 import { afterAll, beforeAll, expect } from "bun:test";
+import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { createLog } from "../../src/log.ts";
 import { type Assembly, assemble } from "../../src/server/assembly.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
-import { makePlace, type Place } from "../reliability/audited-store.ts";
-import { create } from "../storage-contract/tested-storage.ts";
+import { create } from "../storage/tested-storage.ts";
 
 export const engines = ["SQLite", "PostgreSQL"] as const;
 export type Engine = (typeof engines)[number];

@@ -11,7 +11,7 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { create } from "../../../test/storage/tested-storage.ts";
 import { defaultConnectionLimits } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { create, PostgresStorages, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { describeStorage } from "../../../test/storage/storage-contract.ts";
+import { create, PostgresStorages, remove } from "../../../test/storage/tested-storage.ts";
 import { openPostgres } from "./engine.ts";
 
 let database: TestDatabase;

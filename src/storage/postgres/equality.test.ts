@@ -8,7 +8,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase } from "../../../test/postgres-server.ts";
-import { create, put, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, put, remove } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import type { Write } from "../../domain/storage.ts";

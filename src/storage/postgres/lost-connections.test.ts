@@ -7,7 +7,7 @@ import {
   sharedPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { create } from "../../../test/storage/tested-storage.ts";
 import type { ConnectionLimits, Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

@@ -1,12 +1,8 @@
 /** The storage contract behind PgBouncer in transaction mode: nothing rests on a session. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import {
-  create,
-  created,
-  PostgresStorages,
-} from "../../../test/storage-contract/tested-storage.ts";
+import { describeStorage } from "../../../test/storage/storage-contract.ts";
+import { create, created, PostgresStorages } from "../../../test/storage/tested-storage.ts";
 import {
   skipsWithoutPooler,
   startPooler,

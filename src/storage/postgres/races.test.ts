@@ -2,15 +2,10 @@
  * Several instances on one database: whatever they do at the same time, the database decides once.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { auditStore } from "../../../proofs/audited-store.ts";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { auditStore } from "../../../test/reliability/audited-store.ts";
-import {
-  applyPatiently,
-  create,
-  put,
-  remove,
-} from "../../../test/storage-contract/tested-storage.ts";
+import { applyPatiently, create, put, remove } from "../../../test/storage/tested-storage.ts";
 import type { Outcome, Write } from "../../domain/storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { create } from "../../../test/storage/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";

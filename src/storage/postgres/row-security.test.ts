@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from
 import { join } from "node:path";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { engineOf } from "../open.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";

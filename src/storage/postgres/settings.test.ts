@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { join } from "node:path";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
 import { engineOf } from "../open.ts";

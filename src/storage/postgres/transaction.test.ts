@@ -18,7 +18,7 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create, created, put, remove } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created, put, remove } from "../../../test/storage/tested-storage.ts";
 import { hashKeys } from "../../domain/rules.ts";
 import { GardenLocked } from "../../domain/storage.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { create } from "../../../test/storage-contract/tested-storage.ts";
+import { create } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import type { Storage } from "../storage.ts";
 import { backupSqlite, restoreSqlite } from "./backup.ts";

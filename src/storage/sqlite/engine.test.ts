@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeStorage } from "../../../test/storage-contract/storage-contract.ts";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { describeStorage } from "../../../test/storage/storage-contract.ts";
+import { create, created } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
 

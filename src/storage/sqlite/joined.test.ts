@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { create, created } from "../../../test/storage-contract/tested-storage.ts";
+import { create, created } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
 import type { Storage } from "../storage.ts";

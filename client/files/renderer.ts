@@ -1,0 +1,73 @@
+/** Renders plants as CSV, JSON Lines or a JSON array. */
+
+import { renderCount } from "../../src/wording.ts";
+import type { Plant } from "../plant-store.ts";
+import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
+import type { Format, Origin } from "./rows.ts";
+
+/** Spreadsheets read text that starts like this as a formula. */
+const formula = /^[=+\-@\t\r]/;
+
+/** Page by page, since nobody knows how many will come. */
+export class PlantRenderer {
+  readonly #format: Format;
+  #count = 0;
+  #formulas = 0;
+
+  constructor(format: Format) {
+    this.#format = format;
+  }
+
+  header(): string {
+    return this.#format === "csv" ? byteOrderMark + renderCsvRecord(fieldNames) : "";
+  }
+
+  page(plants: readonly Plant[]): string {
+    const isFirst = this.#count === 0;
+    this.#count += plants.length;
+    switch (this.#format) {
+      case "csv":
+        for (const { name, tag } of plants) {
+          if (formula.test(name) || formula.test(tag)) this.#formulas++;
+        }
+        return plants.map(({ id, name, tag }) => renderCsvRecord([`${id}`, name, tag])).join("");
+      case "jsonl":
+        return plants.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
+      case "json":
+        return (isFirst ? "[\n" : ",\n") + plants.map(renderJsonPlant).join(",\n");
+    }
+  }
+
+  footer(): string {
+    if (this.#format !== "json") return "";
+    return this.#count === 0 ? "[]\n" : "\n]\n";
+  }
+
+  /**
+   * What to know before opening the file in a spreadsheet; absent if there is nothing. Texts are
+   * written as they are: a prefix against formulas would be part of the name after an import.
+   */
+  get warning(): string | undefined {
+    if (this.#formulas === 0) return undefined;
+    const verb = this.#formulas === 1 ? "has" : "have";
+    return (
+      `${renderCount(this.#formulas, "plant")} ${verb} a name or tag that starts with =, +, - or @. A spreadsheet may run it as a ` +
+      "formula: don't open the file in one unless you trust these plants."
+    );
+  }
+}
+
+/** The id is a JSON number with all its digits. */
+export function renderJsonPlant({ id, name, tag }: Plant): string {
+  return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
+}
+
+/** Rows of one file as a file that can be imported: CSV with its header, JSON as JSON Lines. */
+export function renderSources(rows: readonly Origin[]): string {
+  const header = rows[0]?.header;
+  if (header !== undefined) {
+    return byteOrderMark + header + rows.map(({ source }) => source).join("");
+  }
+  // Inside a JSON value, a line break is only white space.
+  return rows.map(({ source }) => `${source.trim().replaceAll(/\r?\n/g, " ")}\n`).join("");
+}

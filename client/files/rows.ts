@@ -1,0 +1,232 @@
+/** The rows of a file of plants: CSV, JSON Lines or a JSON array. The whole file is in memory. */
+
+import { itemsOf, parseJsonObject } from "../../src/json-text.ts";
+import type { PlantDraft } from "../plant-store.ts";
+import { type CsvRecord, type FieldName, fieldNames, findSeparator, scanCsvRecord } from "./csv.ts";
+
+export interface Line {
+  readonly line: number;
+  /** In a JSON array, where several rows may share a line. */
+  readonly column?: number | undefined;
+}
+
+/** A row as it is in the file, to be written to another one. */
+export interface Origin extends Line {
+  /** With the end of its line. Empty if nothing more is read. */
+  readonly source: string;
+  /** Of CSV: the line that names the columns. */
+  readonly header?: string | undefined;
+}
+
+/** A plant to create, or why there is none. */
+type Reading =
+  | { readonly draft: PlantDraft }
+  /** `isUnreadable` if nobody can tell where the next row begins, so nothing more is read. */
+  | { readonly error: string; readonly isUnreadable?: true };
+
+export type Row = Origin & Reading;
+export type ValidRow = Extract<Row, { draft: unknown }>;
+export type RefusedRow = Extract<Row, { error: unknown }>;
+
+export const formats = ["csv", "jsonl", "json"] as const;
+export type Format = (typeof formats)[number];
+
+/** By the file's extension; absent if that says nothing. */
+export function formatOf(path: string): Format | undefined {
+  const [, extension = ""] = /\.(\w+)$/.exec(path.toLowerCase()) ?? [];
+  if (extension === "tsv") return "csv";
+  if (extension === "ndjson") return "jsonl";
+  return formats.find((each) => each === extension);
+}
+
+/** The file can't be read at all. */
+export class PlantFileError extends Error {}
+
+/**
+ * Reads the rows, without checking their fields (see `validate`) and without the empty ones. JSON
+ * Lines and a JSON array are told apart by the first character. Throws a `PlantFileError` if the
+ * file isn't UTF-8, or doesn't start as its format must.
+ */
+export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  const text = decode(chunks);
+  if (format === "csv") return yield* readCsv(text);
+  const start = /\S.*/.exec(text)?.[0] ?? "";
+  if (start.startsWith("[")) return yield* readJsonArray(text.trimEnd());
+  if (start.startsWith("{") || start === "") return yield* readJsonLines(text);
+  throw new PlantFileError(
+    "A JSON file must start with { or [. This one starts with " +
+      `${JSON.stringify(start.slice(0, 100).trim())}. Is it CSV?`,
+  );
+}
+
+const workbook =
+  "The file is an Excel workbook or another archive, not text. Save the sheet as CSV (in Excel: " +
+  '"CSV UTF-8") and import that.';
+
+/** What people mistake for a file of plants, by its first bytes in Latin-1. */
+const binaries: readonly [start: string, message: string][] = [
+  ["PK\x03\x04", workbook],
+  ["\xd0\xcf\x11\xe0", workbook],
+  ["\x1f\x8b", "The file is compressed. Unpack it with gunzip, and import what is in it."],
+];
+/** With its byte order mark, or without: then one byte of an ASCII character is 0. */
+const utf16 = /^(?:[\xfe\xff]|.?\0)/s;
+const saveAsUtf8 = 'Save it as UTF-8 (in Excel: "CSV UTF-8"), or convert it with iconv.';
+
+/** Ends in a line feed, which the last line of a file may lack. */
+function decode(chunks: Iterable<Uint8Array>): string {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  try {
+    for (const chunk of chunks) {
+      if (text === "") refuseOtherFiles(String.fromCharCode(...chunk.subarray(0, 4)));
+      text += decoder.decode(chunk, { stream: true });
+    }
+    text += decoder.decode();
+  } catch (error) {
+    if (error instanceof PlantFileError) throw error;
+    throw new PlantFileError(`The file is not UTF-8. ${saveAsUtf8}`);
+  }
+  return text.endsWith("\n") ? text : `${text}\n`;
+}
+
+function refuseOtherFiles(start: string): void {
+  const found = binaries.find(([bytes]) => start.startsWith(bytes));
+  if (found) throw new PlantFileError(found[1]);
+  if (utf16.test(start)) throw new PlantFileError(`The file is UTF-16, not UTF-8. ${saveAsUtf8}`);
+}
+
+/** Returns where an offset is. Ask for them in ascending order. */
+function createLocator(text: string): (offset: number) => Required<Line> {
+  let line = 1;
+  let start = 0;
+  let end = text.indexOf("\n");
+  return (offset) => {
+    while (end >= 0 && end < offset) {
+      line++;
+      start = end + 1;
+      end = text.indexOf("\n", start);
+    }
+    return { line, column: offset - start + 1 };
+  };
+}
+
+function stopReading(reason: string) {
+  return { error: `${reason}; nothing after it was read`, isUnreadable: true, source: "" } as const;
+}
+
+function* readCsv(text: string): Generator<Row, void> {
+  const locate = createLocator(text);
+  // Spreadsheets write an empty row as nothing but separators.
+  const headerAt = /^(?:[,;\t]*\r?\n)*/.exec(text)?.[0].length ?? 0;
+  if (headerAt === text.length) throw new PlantFileError(`${headerRule} This one is empty.`);
+  const separator = findSeparator(text, headerAt);
+  const first = scanCsvRecord(text, headerAt, separator);
+  const columns = readColumns(first);
+  const header = text.slice(headerAt, first?.end);
+  for (let at = headerAt + header.length; at < text.length; ) {
+    const { line } = locate(at);
+    const record = scanCsvRecord(text, at, separator);
+    if (record === undefined || hasLostBoundary(record, columns)) {
+      yield { line, ...stopReading("a quote is not closed where it should be") };
+      return;
+    }
+    const source = text.slice(at, record.end);
+    at = record.end;
+    if (isEmptyRow(record, source)) continue;
+    yield Object.assign(readCsvPlant(record, columns), { line, source, header });
+  }
+}
+
+/** An unclosed quote: where the next record begins is unknown. */
+function hasLostBoundary({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+  const isValid = error === undefined && fields.length === columns.length;
+  return !isValid && fields.some((field) => field.includes("\n"));
+}
+
+/** A field of quotes is not empty: in a file with one column it is an empty name. */
+function isEmptyRow({ fields }: CsvRecord, source: string): boolean {
+  return fields.every((field) => field === "") && !source.includes('"');
+}
+
+const headerRule =
+  "A CSV file must start with a line that names its columns: name, and optionally tag and id.";
+
+function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
+  const header = record?.fields.join(",").slice(0, 100) ?? "";
+  const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
+  const unknown = given.find((field) => !fieldNames.some((each) => each === field));
+  const repeated = given.find((field, index) => given.indexOf(field) !== index);
+  const hasName = given.includes("name");
+  if (hasName && unknown === undefined && repeated === undefined) return given as FieldName[];
+  let hint = "";
+  if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
+  else if (hasName && unknown !== undefined)
+    hint = ` Remove the column ${JSON.stringify(unknown)}.`;
+  else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
+  throw new PlantFileError(`${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`);
+}
+
+function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
+  if (record.error !== undefined) return { error: record.error };
+  if (record.fields.length !== columns.length) {
+    return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
+  }
+  const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
+  const draft = { name: read("name"), tag: read("tag") };
+  const id = read("id");
+  if (id === "") return { draft };
+  if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
+    return { error: "the id must be an integer such as 7 or -7: only digits, no leading zeros" };
+  }
+  return { draft: { ...draft, id: BigInt(id) } };
+}
+
+function* readJsonLines(text: string): Generator<Row, void> {
+  let line = 0;
+  for (const [source] of text.matchAll(/[^\n]*\n/g)) {
+    line++;
+    if (/\S/.test(source)) yield Object.assign(readJsonPlant(source), { line, source });
+  }
+}
+
+function* readJsonArray(text: string): Generator<Row, void> {
+  const locate = createLocator(text);
+  let end = text.indexOf("[") + 1;
+  try {
+    for (const source of itemsOf(text)) {
+      // Between items there are only white space and a comma.
+      const at = text.indexOf(source, end);
+      yield Object.assign(readJsonPlant(source), { ...locate(at), source });
+      end = at + source.length;
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    yield { ...locate(end), ...stopReading("the JSON array is malformed here") };
+  }
+}
+
+/** Refuses unknown and repeated fields. `validate` checks types and lengths. */
+function readJsonPlant(text: string): Reading {
+  const object = parseJsonObject(text);
+  if (!object) return { error: whyNotObject(text) };
+  const { members, repeatedKeys } = object;
+  for (const key in members) {
+    if (key !== "id" && key !== "name" && key !== "tag") {
+      return { error: `there is no field ${JSON.stringify(key)}` };
+    }
+  }
+  if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
+  return { draft: members as unknown as PlantDraft };
+}
+
+/** The runtime's parser says what it stumbled over, but not where. */
+function whyNotObject(text: string): string {
+  try {
+    JSON.parse(text);
+    return "this is not a JSON object";
+  } catch (error) {
+    const reason = (error as Error).message.replace("JSON Parse error: ", "");
+    return `this is not a JSON object (${reason})`;
+  }
+}

@@ -1,0 +1,330 @@
+/** Builds that are broken on purpose fail the suites. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { changeProgram, type Edit } from "../test/changed-program.ts";
+import { startService } from "../test/end-to-end/running-service.ts";
+import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
+import { gatherTraces } from "./access/traces.ts";
+import { drill } from "./backups/drill.ts";
+import { hasHaproxy } from "./database-proxy.ts";
+import { FailoverTrial } from "./failover/prove.ts";
+import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
+import { GeneratedTrial } from "./generated/generated-trial.ts";
+import { Deployment } from "./histories/deployment.ts";
+import { tryHistory } from "./histories/trial.ts";
+import { type Crowd, crowds } from "./hostile/crowds.ts";
+import { tryCrowd } from "./hostile/trial.ts";
+import { isInterposable } from "./interposed-io/interposed-io.ts";
+import { live, type Moment } from "./kills/prove.ts";
+import { startAtOnce } from "./migrations/prove.ts";
+import { flood, stallSqlite } from "./overload/flood.ts";
+import { PowerCuts, record } from "./power-cuts/power-cut.ts";
+import { joinTrials } from "./proof.ts";
+import { shortRun, soak } from "./soak/soak.ts";
+
+setDefaultTimeout(300_000);
+
+type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string[]>;
+type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: Edit[]];
+
+const writer = "storage/sqlite/writer.ts";
+const storeKey = "storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);";
+const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag);";
+/** On SQLite, a millisecond after the commit. */
+const logLater: Edit = {
+  file: writer,
+  text: storeEvent,
+  by: `setTimeout(() => ${storeEvent.slice(0, -1)}, 1);`,
+};
+const batch = "storage/postgres/batch.ts";
+const storeEvents =
+  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
+const route = "const route = arrival.route?.path;";
+const readSchema = "const from = await readSchemaVersion(client);";
+
+const byKills =
+  (...ends: Moment[]): Find =>
+  async (program) =>
+    (await live({ seed: 6, threads: 1, isSecure: false, ends, program })).faults;
+
+const byHistories =
+  (engine: "sqlite" | "postgres", threads: readonly number[]): Find =>
+  async (program) => {
+    const deployment = await Deployment.start({ engine, threads }, program);
+    const found: string[] = [];
+    // Each flaw shows in one history of a few.
+    for (let seed = 1; seed <= 200 && found.length === 0; seed++) {
+      found.push(...(await tryHistory(deployment, seed, "none")).faults);
+    }
+    await deployment.stop();
+    return found;
+  };
+
+const byPowerCuts: Find = async (_, edits) => {
+  const [seed, count] = [7, 40];
+  const cuts = new PowerCuts(await record({ seed, writes: 120, edits }), count);
+  const found: string[] = [];
+  for (let index = 0; index < count && found.length === 0; index++) {
+    found.push(...(await cuts.examine(index, seed + index)).faults);
+  }
+  return found;
+};
+
+const byFaults =
+  (isLasting: boolean): Find =>
+  async (program) => {
+    const { scene } = (await makeCases()).at(-1) as Case;
+    const injection = { scene, failure: { kinds: ["sync"], error: "EIO" }, isLasting } as const;
+    expect((await inject({ ...injection, nth: 1 })).faults).toEqual([]);
+    return (await inject({ ...injection, nth: 1, program })).faults;
+  };
+
+const builds: readonly BrokenBuild[] = [
+  [
+    "confirms writes before they are committed",
+    /^lost: /m,
+    byKills("first write", "load"),
+    { file: writer, text: "begin.run();", by: "if (!database.inTransaction) begin.run();" },
+    { file: writer, text: "commit.run();", by: "setTimeout(() => commit.run(), 1_000);" },
+  ],
+  [
+    "closes connections at once when it stops",
+    /^cut short: /m,
+    byKills("stop"),
+    { file: "server/listener.ts", text: "stop(false)", by: "stop(true)" },
+  ],
+  [
+    "shows a cached list after a commit that other lists show",
+    /no order explains/,
+    byHistories("sqlite", [1]),
+    {
+      file: "storage/sqlite/versions.ts",
+      text: "count % 2 === 0 ? count : undefined",
+      by: "count >> 1",
+    },
+    { file: "storage/sqlite/worker.ts", text: "    end();", by: "Bun.sleepSync(5); end();" },
+  ],
+  [
+    "compares a precondition before the write, not in it",
+    /no order explains/,
+    byHistories("postgres", [2]),
+    {
+      file: "domain/plants.ts",
+      text: 'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
+      by: `const found = await this.get(caller, id).catch(() => undefined);
+        const { ifMatch, ifNoneMatch } = preconditions ?? {};
+        if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
+        if (ifNoneMatch && found) throw preconditionFailed();
+        const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
+    },
+    {
+      file: "domain/plants.ts",
+      text: 'plantIdMin } from "./plant.ts";',
+      by: 'plantIdMin, contentHash } from "./plant.ts";',
+    },
+  ],
+  [
+    "stores events in a second transaction, whose process is killed",
+    /a write without its event/,
+    byKills("first write", "load"),
+    logLater,
+  ],
+  [
+    "stores events in a second transaction, while clients read",
+    /no order explains/,
+    byHistories("sqlite", [2]),
+    logLater,
+  ],
+  [
+    "stores events in a second transaction on PostgreSQL",
+    /no order explains/,
+    byHistories("postgres", [1, 1]),
+    { file: batch, text: `${storeEvents},`, by: "" },
+    {
+      file: batch,
+      text: 'if (command !== "COMMIT")',
+      by: `if (command === "COMMIT") await ${storeEvents}; else`,
+    },
+  ],
+  [
+    "takes a backup of two moments",
+    /^miscounted: /m,
+    async (program) =>
+      (await drill(1, { from: "postgres", to: "sqlite", loss: "all files" }, program)).faults,
+    {
+      file: "storage/postgres/transaction.ts",
+      text: "REPEATABLE READ READ",
+      by: "READ COMMITTED READ",
+    },
+    {
+      file: "storage/postgres/backup.ts",
+      text: "await readTable(client, table, file, signal);",
+      by: "{ await Bun.sleep(200); await readTable(client, table, file, signal); }",
+    },
+  ],
+  [
+    "migrates without waiting for other instances",
+    /^did not start: /m,
+    startAtOnce,
+    { file: "storage/postgres/migrate.ts", text: "pg_advisory_xact_lock", by: "abs" },
+    // So that others migrate between its reading and its writing.
+    {
+      file: "storage/postgres/migrate.ts",
+      text: readSchema,
+      by: `${readSchema} await client.query("SELECT pg_sleep(3)");`,
+    },
+  ],
+  [
+    "doesn't refuse lone surrogates",
+    /Property failed/,
+    async (program) => {
+      const trial = await GeneratedTrial.start({ program });
+      const trials = await Promise.all([1, 2, 3, 4].map((seed) => trial.run(seed, 200)));
+      await trial.stop();
+      return joinTrials(trials).faults;
+    },
+    {
+      file: "domain/plant.ts",
+      text: 'if (!text.isWellFormed()) return "must not contain a lone surrogate";',
+      by: "encodeURIComponent(text);",
+    },
+  ],
+  [
+    "lets every request wait",
+    /creates waited|no create was refused/,
+    async (program) => {
+      await using service = await startService({ args: ["--threads", "1"], program });
+      return await flood(service, () => stallSqlite(service.database));
+    },
+    { file: "storage/group-commit.ts", text: "this.#waiting.removeLate(mayWait)", by: "[]" },
+  ],
+  [
+    "serves requests first come, first served",
+    /took|the quiet user got/,
+    async (program) => {
+      const crowd = crowds.find(({ name }) => name === "HEADs of 2,000 plants") as Crowd;
+      const options = { connections: 600, durationMs: 2_000, leniency: 6, program };
+      return (await tryCrowd(crowd, "sqlite, 1 thread", options)).faults;
+    },
+    {
+      file: "async/fair-queue.ts",
+      text: "push(garden: string, item: Item): void {",
+      by: 'push(_garden: string, item: Item): void {\nconst garden = "";',
+    },
+  ],
+];
+
+/** These need Linux. */
+const interposedBuilds: readonly BrokenBuild[] = [
+  [
+    "syncs only at checkpoints",
+    /lost: |GET .plants: 401/,
+    byPowerCuts,
+    {
+      file: "storage/sqlite/open.ts",
+      text: "PRAGMA synchronous = FULL",
+      by: "PRAGMA synchronous = NORMAL",
+    },
+  ],
+  [
+    "does not sync the folders that it makes",
+    /GET .plants: 401/,
+    byPowerCuts,
+    { file: "storage/sqlite/open.ts", text: "syncFolderOf(made);", by: ";" },
+  ],
+  [
+    "stores a key in a transaction after its plant",
+    /another response to|duplicated: |miscounted: /,
+    byPowerCuts,
+    { file: writer, text: storeKey, by: `setTimeout(() => ${storeKey.slice(0, -1)}, 1);` },
+  ],
+  ["stores events in a second transaction", /a write without its event/, byPowerCuts, logLater],
+  [
+    "stores no keys for the plants of a bulk",
+    /created again: |duplicated: /,
+    byPowerCuts,
+    {
+      file: "domain/rules.ts",
+      text: "if (key && keyRow) {",
+      by: "if (key && keyRow && !key.isInBulk) {",
+    },
+  ],
+  [
+    "confirms a write whose sync failed",
+    /lost: trouble/,
+    byFaults(false),
+    {
+      file: writer,
+      text: "      commit.run();\n",
+      by: `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
+    },
+  ],
+  [
+    "says that nothing is left of a failed commit",
+    /after a kill: back again: trouble/,
+    byFaults(true),
+    {
+      file: writer,
+      text: "throw isWritten ? mapCommitError(error) : error;",
+      by: "throw error;",
+    },
+  ],
+];
+
+async function isFound(build: BrokenBuild): Promise<void> {
+  const [, found, find, ...edits] = build;
+  using broken = changeProgram(edits);
+  expect((await find(broken.program, edits)).join("\n")).toMatch(found);
+}
+
+test.each(builds.map((build) => [build[0], build] as const))(
+  "a build that %s is found",
+  (_, build) => isFound(build),
+);
+
+test
+  .skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))
+  .each(interposedBuilds.map((build) => [build[0], build] as const))(
+  "a build that %s is found",
+  (_, build) => isFound(build),
+);
+
+test.skipIf(skipsOutsideLinux())("a leak of a kilobyte per request is found", async () => {
+  const by = `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`;
+  using broken = changeProgram([{ file: "http/finish.ts", text: route, by }]);
+  const { heapBytesPerResponse } = await soak({ ...shortRun, program: broken.program });
+  expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
+});
+
+test("tokens in the log, in spans and in the process list are found", async () => {
+  const run = "runCommand(process.argv.slice(2)";
+  const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2; true", process.env.PLANTSTORE_TOKEN ?? ""]);`;
+  using broken = changeProgram([
+    { file: "main.ts", text: run, by: `${shown} ${run}` },
+    {
+      file: "http/finish.ts",
+      text: route,
+      by: 'const route = request.headers.get("authorization") ?? undefined;',
+    },
+  ]);
+  const { found } = await gatherTraces("json", broken.program);
+  expect(found).toContain("write token in standard output");
+  expect(found).toContain("expired JWT in standard output");
+  expect(found).toContain("write token in spans");
+  if (process.platform === "linux") {
+    expect([...found].join("\n")).toContain("token in the processes during ");
+  }
+});
+
+test.skipIf(skipsUnless(hasHaproxy, "not installed: haproxy"))(
+  "a primary that does not wait for its standby loses writes, and the audit finds it",
+  async () => {
+    const trial = await FailoverTrial.start();
+    try {
+      await trial.waitForStandby(false);
+      const { faults } = await trial.run("cut off", 1);
+      expect(faults.join("\n")).toMatch(/^lost: /m);
+    } finally {
+      await trial.stop();
+    }
+  },
+);

@@ -1,0 +1,99 @@
+/**
+ * Whether a garden's events are its writes, by the responses that clients got: each confirmed write
+ * has one event, every event its write, and their order is one that the responses allow. That they
+ * fit the plants is checked by `auditStore`.
+ */
+import { insist } from "../test/end-to-end/running-service.ts";
+import { isSettled, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
+import type { Caller } from "./plant-client.ts";
+
+export interface LoggedEvent {
+  readonly seq: number;
+  readonly type: `plant.${"created" | "replaced" | "deleted"}`;
+  readonly user: string;
+  readonly plant: ListedPlant;
+}
+
+/** A write in the ledger's moments. `confirmedAt` is infinite if no response said what happened. */
+interface SentWrite {
+  readonly sentAt: number;
+  confirmedAt: number;
+}
+
+/** All pages. A log with a gap ends before it. */
+export async function readLog(service: Caller, token: string): Promise<LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  for (;;) {
+    const line = `GET /events?limit=1000&after=${events.at(-1)?.seq ?? 0}`;
+    const response = await insist(() => service.call(line, { token }));
+    const text = await response.text();
+    if (response.status === 410) return events;
+    if (response.status !== 200) throw new Error(`${line}: ${response.status} ${text}`);
+    events.push(...readList<LoggedEvent>(text));
+    if (!response.headers.has("link")) return events;
+  }
+}
+
+/**
+ * Nobody may write during the audit. A restored backup was taken between the moments `from` and
+ * `to` of the ledger.
+ */
+export async function auditLog(
+  service: Caller,
+  token: string,
+  ledger: Ledger,
+  { from = ledger.moment, to = ledger.moment } = {},
+): Promise<string[]> {
+  const me = await insist(() => service.call("GET /me", { token }));
+  if (me.status !== 200) throw new Error(`GET /me: ${me.status} ${await me.text()}`);
+  const { user, lastEvent } = await me.json();
+  const events = await readLog(service, token);
+  const faults: string[] = [];
+  const isWhole = events.every(({ seq }, index) => seq === index + 1);
+  if (!isWhole || events.length !== lastEvent) {
+    faults.push(`the log has ${events.length} events up to ${events.at(-1)?.seq} of ${lastEvent}`);
+  }
+  const writes = findWrites(ledger);
+  const seen = new Set<string>();
+  /** When the first of the later events' writes was confirmed. */
+  let confirmedAt = Number.POSITIVE_INFINITY;
+  for (const event of events.toReversed()) {
+    const { id, name, tag } = event.plant;
+    const version = Number(/^\d+/.exec(tag)?.[0] ?? 0);
+    const what = describe(event.type.slice("plant.".length), name, version);
+    const write = writes.get(what);
+    if (!write || write.sentAt >= to) faults.push(`an event without its write: ${what}`);
+    if (seen.has(what)) faults.push(`two events of one write: ${what}`);
+    if (confirmedAt < (write?.sentAt ?? 0)) faults.push(`before an earlier write: ${what}`);
+    const isSame = event.user === user && id === (ledger.find(name)?.id ?? id);
+    if (!isSame || tag !== tagOf(name, version)) faults.push(`not as it was sent: ${what}`);
+    seen.add(what);
+    confirmedAt = Math.min(confirmedAt, write?.confirmedAt ?? confirmedAt);
+  }
+  for (const [what, { confirmedAt }] of writes) {
+    if (confirmedAt < from && !seen.has(what)) faults.push(`a write without its event: ${what}`);
+  }
+  return faults;
+}
+
+/** A name is created and deleted at most once, and each of its versions is put at most once. */
+function describe(kind: string, name: string, version: number): string {
+  return kind === "replaced" ? `replaced ${name} ${version}` : `${kind} ${name}`;
+}
+
+function findWrites({ entries }: Ledger): Map<string, SentWrite> {
+  const writes = new Map<string, SentWrite>();
+  for (const [at, entry] of entries.entries()) {
+    const { name, state, versions, wasPresent } = entry;
+    const note = (kind: string, isConfirmed: boolean, version = 0) => {
+      const what = describe(kind, name, version);
+      const write = writes.get(what) ?? { sentAt: at, confirmedAt: Number.POSITIVE_INFINITY };
+      if (isConfirmed) write.confirmedAt = Math.min(write.confirmedAt, at);
+      writes.set(what, write);
+    };
+    note("created", wasPresent);
+    for (const version of versions) if (version > 0) note("replaced", isSettled(entry), version);
+    if (wasPresent && state !== "present") note("deleted", state === "absent");
+  }
+  return writes;
+}

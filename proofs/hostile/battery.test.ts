@@ -1,0 +1,271 @@
+/**
+ * What a hostile client sends, byte for byte, each over its own socket: bodies that lie about where
+ * they end, requests hidden in others, pipelines, sizes, and connections that end too soon.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { connect } from "node:net";
+import { NoResponse, parseResponse } from "../../src/check/wire.ts";
+import {
+  type RunningService,
+  startService,
+  waitFor,
+} from "../../test/end-to-end/running-service.ts";
+
+setDefaultTimeout(120_000);
+
+/** Long enough for a packet of its own, and for a response that should not come. */
+const pauseMs = 30;
+const silenceMs = 300;
+/** Sent last on the same connection, to see whether it is open and in step. */
+const probeId = "still-in-step";
+const probe = `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${probeId}\r\n\r\n`;
+
+/** Steps between what is sent: `halfClose` closes the client's side, `leave` the connection. */
+type Step = string | typeof pause | typeof halfClose | typeof leave;
+const pause = Symbol("pause");
+const halfClose = Symbol("half-close");
+const leave = Symbol("leave");
+
+/** Stands for the real token, and is as long, so that lengths can be computed beforehand. */
+const tokenMark = `plant_${"T".repeat(49)}`;
+/** A plant that exists before every case, and must still exist after it. */
+const victimId = 7;
+
+const host = "Host: plants.example";
+const authorization = `Authorization: Bearer ${tokenMark}`;
+const json = "Content-Type: application/json";
+const chunked = "Transfer-Encoding: chunked";
+const lastChunk = "0\r\n\r\n";
+const fern = '{"name":"Fern"}';
+const kibi = 1024;
+
+const head = (...lines: readonly string[]) => `${lines.join("\r\n")}\r\n\r\n`;
+/** A good list request, with more headers. */
+const get = (...headers: readonly string[]) =>
+  head("GET /plants?limit=0 HTTP/1.1", host, authorization, ...headers);
+/** The head of a create; the headers frame its body. */
+const post = (...headers: readonly string[]) =>
+  head("POST /plants HTTP/1.1", host, authorization, json, ...headers);
+const length = (value: string | number) => `Content-Length: ${value}`;
+const create = (body: string, ...headers: readonly string[]) =>
+  post(length(body.length), ...headers) + body;
+const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
+const chunks = (...text: readonly string[]) => post(chunked) + text.join("");
+const filled = (bytes: number) => get(`X: ${"x".repeat(bytes - get("X: ").length)}`);
+const many = (count: number) => get(...Array.from({ length: count - 2 }, (_, at) => `X-${at}: x`));
+
+/** What an attacker wants to run on somebody else's connection. */
+const smuggled = head(`DELETE /plants/${victimId} HTTP/1.1`, host, authorization);
+/** One request for a parser that uses the length, two for one that uses the chunks. */
+const hidden = lastChunk + smuggled;
+const whole = chunk(fern) + lastChunk;
+const hiding = (request: string, ...headers: readonly string[]) =>
+  head(`${request} HTTP/1.1`, host, ...headers, length(smuggled.length)) + smuggled;
+
+/**
+ * By the outcome: every status in order, and what happens to the connection: "open" for the next
+ * request, "closed", or "waiting" for more of this one. "closed" alone means no response. "refused"
+ * is any status from 400 on: which one the runtime chooses may depend on the processor.
+ */
+const cases: Readonly<Record<string, Readonly<Record<string, string | readonly Step[]>>>> = {
+  "refused closed": {
+    "a length that covers a request after the last chunk (CL.TE)":
+      post(length(hidden.length), chunked) + hidden,
+    "a length that ends within the chunks (TE.CL)":
+      post(length(4), chunked) + chunk(smuggled) + lastChunk,
+    "a length and chunks that agree": post(length(whole.length), chunked) + whole,
+    "Transfer-Encoding twice, one unknown (TE.TE)":
+      post(chunked, "Transfer-Encoding: cow") + hidden,
+    "a space before the colon": post("Transfer-Encoding : chunked") + hidden,
+    "a folded header": post("Transfer-Encoding:\r\n chunked") + hidden,
+    "a bare line feed between headers": post("X: y\nTransfer-Encoding: chunked") + hidden,
+    "a bare carriage return between headers":
+      post("X: y\rTransfer-Encoding: chunked", length(fern.length)) + fern,
+    "chunks in HTTP/1.0": post(chunked).replace("/1.1", "/1.0") + whole,
+    "a GET whose chunks hold a request": get(chunked) + chunk(smuggled) + lastChunk,
+    ...Object.fromEntries(
+      ["xchunked", "gzip, chunked", "chunked\0", ""].map((value) => [
+        `Transfer-Encoding of ${JSON.stringify(value)}`,
+        post(`Transfer-Encoding: ${value}`) + hidden,
+      ]),
+    ),
+    ...Object.fromEntries(
+      ["15, 15", "-1", "+15", "0x0f", "18446744073709551631"].map((value) => [
+        `Content-Length of ${value}`,
+        post(length(value)) + fern,
+      ]),
+    ),
+    ...Object.fromEntries(
+      ["0xf", "e", "10", "", "1000000000000000f", `f;${"a".repeat(20 * kibi)}`].map((size) => [
+        `a chunk's size of ${JSON.stringify(size.slice(0, 20))}`,
+        chunks(`${size}\r\n${fern}\r\n`, lastChunk, smuggled),
+      ]),
+    ),
+    "an extension that hides a chunk after a line feed": chunks(
+      `f;\n${fern}\r\n0\r\n\r\n\r\n${fern}\r\n`,
+      lastChunk + smuggled,
+    ),
+    "a size line that ends with a bare line feed": chunks(`f\n${fern}\r\n${lastChunk}`),
+    "data without an end": chunks(`f\r\n${fern}${lastChunk}`, smuggled),
+    "a request in place of the last chunk": chunks(chunk(fern), smuggled),
+    "a request in place of the last empty line": chunks(chunk(fern), "0\r\n", smuggled),
+    "a trailer": chunks(chunk(fern), "0\r\nContent-Length: 5\r\n\r\n"),
+    "bare line feeds throughout": get().replaceAll("\r\n", "\n"),
+    "a name with a zero byte": get("X\0Y: a"),
+    "a proxy's greeting (PROXY v1)": `PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n${get()}`,
+    "the greeting of HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "CONNECT to an authority": head("CONNECT plants.example:443 HTTP/1.1", host, authorization),
+    "headers of 16 KiB and 1 byte": filled(16 * kibi + 1),
+    "199 headers": many(199),
+    "headers that never end": `${get().slice(0, -2)}X: ${"x".repeat(100 * kibi)}`,
+    "a target that never ends": `GET /${"x".repeat(100 * kibi)}`,
+  },
+  "200 open": {
+    "headers of 16 KiB": filled(16 * kibi),
+    "198 headers": many(198),
+    "Connection names the token's header": get("Connection: Authorization"),
+    "an upgrade to HTTP/2": get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
+    "a request in two packets, cut in the line end": [get().slice(0, -1), pause, "\n"],
+  },
+  "400 open": {
+    "Transfer-Encoding with an underscore":
+      post("Transfer_Encoding: chunked", length(hidden.length)) + hidden,
+    "a request where a body should be, on a GET": get(length(smuggled.length)) + smuggled,
+  },
+  "401 open": { "a request as a body without a token": hiding("POST /plants", json) },
+  "404 open": {
+    "a request as a body for no path": hiding("POST /nothing"),
+    "encoded dots in the files of the pages": head("GET /assets/..%2f..%2fx HTTP/1.1", host),
+  },
+  "415 open": { "a request as a body of a wrong type": hiding("POST /plants", authorization) },
+  "413 closed": {
+    "a length over every limit, and a request for a body": post(length(kibi ** 2 + 1)) + smuggled,
+    "chunks over the limit, and a request after them": [
+      chunks(chunk(fern.padEnd(64 * kibi + 1))),
+      pause,
+      lastChunk + smuggled,
+    ],
+  },
+  "400 closed": {
+    "the same length twice, with a request after it": create(fern, length(fern.length)) + smuggled,
+  },
+  "400 refused closed": {
+    "a body that has one byte too many": [post(length(14)) + fern.slice(0, 14), pause, "}"],
+  },
+  "200 refused closed": {
+    "a malformed request between two lists": `${get()}GET\r\n\r\n${smuggled}`,
+  },
+  "200 closed": {
+    "Connection: close, and a request after it": get("Connection: close") + smuggled,
+    "a list, and the client closes its side": [get(), halfClose],
+  },
+  "200 200 200 open": { "three lists at once": get().repeat(3) },
+  "200 201 open": { "a create after a list": get() + create(fern) },
+  "100 201 open": {
+    "Expect: 100-continue": [post(length(15), "Expect: 100-continue"), pause, fern],
+  },
+  waiting: {
+    "a body that lacks one byte": post(length(16)) + fern,
+    "no last chunk": chunks(chunk(fern)),
+  },
+  "201 waiting": { "a last chunk without its empty line": chunks(chunk(fern), "0\r\n") },
+  closed: {
+    "a create after the last chunk of another": chunks(whole, post(length(0))),
+    "a list after a create that waits for the disk": create(fern) + get(),
+    "half a body, and the client closes its side": [post(length(15)), fern.slice(0, 5), halfClose],
+    "chunks without a last one, and the client closes its side": [chunks(chunk(fern)), halfClose],
+    "a create, and the client leaves": [create(fern), leave],
+    "half a body, and the client leaves": [post(length(15)), "{", pause, leave],
+  },
+};
+
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService();
+  await createAnew(`{"name":"Victim","id":${victimId}}`);
+});
+
+afterAll(() => service[Symbol.asyncDispose]());
+
+const listed = Object.entries(cases).flatMap(([outcome, named]) =>
+  Object.entries(named).map(([name, sent]) => [name, outcome, sent] as const),
+);
+
+/**
+ * A response that has to wait lets the runtime close the connection, and on a busy machine, a list
+ * waits for its turn, too.
+ */
+const pipelined = listed.filter(([, outcome]) => /^200 20\d/.test(outcome));
+
+test.each(listed.filter((row) => !pipelined.includes(row)))("%s: %s", check);
+test.each(pipelined)("%s: %s", check, { retry: 2 });
+
+async function check(_: string, outcome: string, sent: string | readonly Step[]): Promise<void> {
+  const played = await play(typeof sent === "string" ? [sent] : sent, outcome);
+  const isRefused = outcome.includes("refused");
+  expect(isRefused ? played.replace(/[45]\d\d(?= closed)/, "refused") : played).toBe(outcome);
+  // Writes are committed in order, so earlier ones are done after one more.
+  await createAnew('{"name":"Last"}');
+  const plants = await (await service.call("GET /plants?include=id")).json();
+  expect(plants).toContainEqual({ id: victimId, name: "Victim", tag: "" });
+  // A create without a response may have been done. A refused one must not.
+  const others = plants.filter(({ name }: { name: string }) => name === "Fern");
+  if (outcome !== "closed" && !outcome.includes("201")) expect(others).toEqual([]);
+  for (const { id } of others) await service.call(`DELETE /plants/${id}`);
+}
+
+function createAnew(body: string): Promise<Response> {
+  return service.call("POST /plants", { body, headers: { Connection: "close" } });
+}
+
+/** Returns the outcome. The expected one says what to wait for. */
+async function play(steps: readonly Step[], expected: string): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port: service.port, allowHalfOpen: true });
+  let received = Buffer.alloc(0);
+  let isClosed = false;
+  socket.on("data", (bytes: Buffer) => {
+    received = Buffer.concat([received, bytes]);
+  });
+  const close = () => {
+    isClosed = true;
+  };
+  for (const event of ["end", "close", "error"]) socket.on(event, close);
+  const untilResponses = (count: number) =>
+    waitFor(() => isClosed || readStatuses(received, isClosed).length >= count || undefined);
+  try {
+    for (const step of steps) {
+      if (step === pause) await Bun.sleep(pauseMs);
+      else if (step === halfClose) socket.end();
+      else if (step === leave) socket.destroy();
+      else socket.write(Buffer.from(step.replaceAll(tokenMark, service.token), "latin1"));
+    }
+    const count = expected.split(" ").length - 1;
+    await untilResponses(expected.endsWith("closed") ? Number.POSITIVE_INFINITY : count);
+    if (expected.endsWith("waiting")) await Bun.sleep(silenceMs);
+    if (expected.endsWith("open") && !isClosed) {
+      socket.write(probe);
+      await waitFor(() => isClosed || received.includes(probeId) || undefined);
+    }
+    const statuses = readStatuses(received, isClosed);
+    if (isClosed) return [...statuses, "closed"].join(" ");
+    const isOpen = received.includes(probeId);
+    return [...(isOpen ? statuses.slice(0, -1) : statuses), isOpen ? "open" : "waiting"].join(" ");
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Of all complete responses, interim ones included. */
+function readStatuses(received: Buffer, isEnded: boolean): string[] {
+  const found: string[] = [];
+  for (let rest = received; rest.length > 0; ) {
+    const interim = /^HTTP\/1\.1 (1\d\d)[\s\S]*?\r\n\r\n/.exec(rest.toString("latin1"));
+    const response = interim ? undefined : parseResponse(rest, { isHead: false, isEnded });
+    if (response instanceof NoResponse) return [...found, `(${response.message})`];
+    if (!interim && response === undefined) break;
+    found.push(interim?.[1] ?? String(response?.status));
+    rest = interim ? rest.subarray(interim[0].length) : Buffer.from(response?.surplus ?? "");
+  }
+  return found;
+}

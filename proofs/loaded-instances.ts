@@ -1,0 +1,96 @@
+/**
+ * Two instances of Plant Store on one PostgreSQL, and clients that write to both while its servers
+ * fail. The ledger outlives each failure, so every audit covers all promises made so far.
+ */
+import {
+  makeToken,
+  type RunningService,
+  startService,
+  waitFor,
+} from "../test/end-to-end/running-service.ts";
+import { auditStore } from "./audited-store.ts";
+import { auditLog } from "./event-log.ts";
+import { Ledger } from "./ledger.ts";
+import { hangMs, listPlants } from "./plant-client.ts";
+import { Workload } from "./workload.ts";
+
+const clientsCount = 12;
+const instancesCount = 2;
+/** PgBouncer finishes writes that waited in it while reads still pause, for up to 0.75 s. */
+const readyAgainMs = 2_000;
+
+export class LoadedInstances {
+  readonly ledger = new Ledger();
+  readonly #services: readonly RunningService[];
+  readonly #clients: number;
+
+  private constructor(services: readonly RunningService[], clients: number) {
+    this.#services = services;
+    this.#clients = clients;
+    process.on("exit", () => {
+      for (const service of services) service.signal("SIGKILL");
+    });
+  }
+
+  static async start(database: string, clients = clientsCount): Promise<LoadedInstances> {
+    const token = await makeToken({ database }, "gardener");
+    const services = Array.from({ length: instancesCount }, async () => ({
+      ...(await startService({ database })),
+      token,
+    }));
+    return new LoadedInstances(await Promise.all(services), clients);
+  }
+
+  /**
+   * Clients write without rest until `fail` is over. It returns the server that is primary then.
+   * Returns every broken promise. `mayStayReady`: it may be over before `/readyz` shows it.
+   */
+  async audit(
+    seed: number,
+    fail: (load: Workload) => Promise<string>,
+    mayStayReady = false,
+  ): Promise<string[]> {
+    const load = new Workload(this.#services, this.ledger, { clients: this.#clients, seed });
+    let isOver = false;
+    const watching = this.#services.map((service) => this.#watch(service, () => isOver));
+    const server = await fail(load).finally(async () => {
+      await load.stop();
+      isOver = true;
+    });
+    if ((await Promise.all(watching)).includes(false) && !mayStayReady) {
+      this.ledger.fault("/readyz never failed");
+    }
+    const [first = [], ...others] = await Promise.all(
+      this.#services.map((service) => listPlants(service, service.token)),
+    );
+    if (others.some((list) => !Bun.deepEquals(list, first))) {
+      this.ledger.fault("the instances list different plants");
+    }
+    const service = this.#services[0] as RunningService;
+    const logged = await auditLog(service, service.token, this.ledger);
+    return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
+  }
+
+  async stop(): Promise<void> {
+    for (const service of this.#services) await service[Symbol.asyncDispose]();
+  }
+
+  /** `/readyz` always responds, and soon after with 200. Returns whether it had another status. */
+  async #watch(service: RunningService, isOver: () => boolean): Promise<boolean> {
+    let hasFailed = false;
+    const isReady = async () => {
+      const signal = AbortSignal.timeout(hangMs);
+      return (await service.call("GET /readyz", { signal })).status === 200 || undefined;
+    };
+    try {
+      while (!isOver()) {
+        hasFailed = !(await isReady()) || hasFailed;
+        await Bun.sleep(50);
+      }
+      await waitFor(isReady, undefined, readyAgainMs);
+    } catch (error) {
+      this.ledger.fault(`/readyz: ${error}`);
+    }
+    return hasFailed;
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * A flood of creates while the storage is stalled: a bounded number waits, the rest is refused at
+ * once, and reads go on. Afterwards the service is as before, with exactly the confirmed plants.
+ */
+import { Database } from "bun:sqlite";
+import { Client } from "pg";
+import { queuedMsMax } from "../../src/async/fair-queue.ts";
+import type { RunningService } from "../../test/end-to-end/running-service.ts";
+import { writeRequest } from "../kept-connection.ts";
+import { listPlants } from "../plant-client.ts";
+import { residentMb } from "../process-growth.ts";
+import { sendCrowd } from "./crowd.ts";
+
+/** Many more than fit into a commit. */
+const clients = 3_500;
+const durationMs = 2_500;
+/** The memory that a client may take, with its connection. */
+const clientBytesMax = 64 * 1024;
+/** By then, the service has noticed the stall. */
+const noticedMs = queuedMsMax + 100;
+/** Well below the number of clients: only the last ones have waited less than half a second. */
+const waitingMax = 3_072;
+const body = '{"name":"Fern"}';
+
+/** Returns what went wrong. `stall` is one of the functions below. */
+export async function flood(service: RunningService, stall: () => Promise<Release>) {
+  const faults: string[] = [];
+  const { port, token, pid } = service;
+  const beforeMb = residentMb(pid);
+  const release = await stall();
+  const first = service.call("POST /plants", { body });
+  await Bun.sleep(noticedMs);
+  const requests = [writeRequest("POST /plants", { token, body })];
+  const crowd = sendCrowd({ port, requests, clients, durationMs, pauseMs: durationMs });
+  let reads = 0;
+  for (const startedAtMs = performance.now(); performance.now() - startedAtMs < durationMs; ) {
+    const { status } = await service.call("GET /plants?limit=1");
+    if (status === 200) reads++;
+    else if (status !== 503) faults.push(`a read was answered with ${status}`);
+    await Bun.sleep(20);
+  }
+  const grownBytes = (residentMb(pid) - beforeMb) * 2 ** 20;
+  await release();
+
+  const { 201: created = 0, 503: refused = 0, ...others } = (await crowd).statuses;
+  if (created > waitingMax) faults.push(`${created} creates waited, and not ${waitingMax}`);
+  if (refused === 0) faults.push(`all ${created} creates waited`);
+  if (reads === 0) faults.push("no read was answered");
+  if (Object.keys(others).length > 0) faults.push(`other responses: ${JSON.stringify(others)}`);
+  if (grownBytes > clients * clientBytesMax) faults.push(`it grew by ${grownBytes} bytes`);
+  const last = await service.call("POST /plants", { body });
+  if (!last.ok) faults.push(`after it a create was answered with ${last.status}`);
+  const confirmed = created + Number((await first).ok) + Number(last.ok);
+  const { length: stored } = await listPlants(service, token);
+  if (stored !== confirmed) faults.push(`${stored} plants are stored of ${confirmed} confirmed`);
+  return faults;
+}
+
+/** A stall holds up every write until this is called; reads go on. */
+export type Release = () => Promise<void>;
+
+/** Like a command that writes for long beside the service, or a disk that hangs. */
+export async function stallSqlite(file: string): Promise<Release> {
+  const database = new Database(file, { create: false, readwrite: true });
+  database.run("BEGIN IMMEDIATE");
+  return async () => database.close();
+}
+
+/** Like a migration or a careless session. */
+export async function stallPostgres(url: string): Promise<Release> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
+  return () => client.end();
+}

@@ -1,0 +1,60 @@
+/**
+ * `npm run prove overload [scenarios] [first]`: finds the highest throughput in time, and offers
+ * ten times as many clients, which wait as `Retry-After` says. Most of the throughput is kept.
+ */
+import { startService } from "../../test/end-to-end/running-service.ts";
+import { makePlace } from "../audited-store.ts";
+import { writeRequest } from "../kept-connection.ts";
+import { prove } from "../proof.ts";
+import { sendCrowd } from "./crowd.ts";
+
+const peakMs = 4_000;
+const overloadMs = 10_000;
+const clientsTried = [16, 64, 256];
+const keptShareMin = 0.8;
+const plant = { name: "Monstera deliciosa", tag: "office" };
+const bulk = JSON.stringify(Array.from({ length: 3_000 }, () => plant));
+
+const create = (token: string) => writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+const list = (token: string, query: string) => writeRequest(`GET /plants?${query}`, { token });
+/** So many that caching them doesn't help. */
+const pages = Array.from({ length: 997 }, (_, after) => `limit=2000&after=${after}`);
+const kinds: [what: string, make: (token: string) => string[]][] = [
+  ["creates", (token) => [create(token)]],
+  ["lists of 2,000", (token) => pages.map((query) => list(token, query))],
+  ["creates and lists of 20", (token) => [create(token), list(token, "limit=20")]],
+];
+const scenarios = (["sqlite", "postgres"] as const).flatMap((engine) =>
+  kinds.map((kind) => [engine, ...kind] as const),
+);
+
+await prove({
+  name: "overload",
+  trials: "scenarios",
+  count: scenarios.length,
+  async run(seed) {
+    const [engine, what, make] = scenarios[seed % scenarios.length] as (typeof scenarios)[0];
+    await using place = await makePlace(engine);
+    await using service = await startService({ database: place.database });
+    const { port, token } = service;
+    await service.call("POST /plants/bulk", { body: bulk });
+    const send = async (clients: number, durationMs: number, pauseMs: number) => {
+      const order = { port, requests: make(token), clients, durationMs, pauseMs };
+      const { good, statuses } = await sendCrowd(order);
+      return { clients, statuses, perSecond: (good * 1_000) / durationMs };
+    };
+    let peak = await send(64, peakMs, 0);
+    for (const clients of clientsTried) {
+      const measured = await send(clients, peakMs, 0);
+      if (measured.perSecond > peak.perSecond) peak = measured;
+    }
+    const { statuses, perSecond } = await send(10 * peak.clients, overloadMs, 1_000);
+    const share = perSecond / peak.perSecond;
+    const { 200: listed = 0, 201: created = 0, 503: refused = 0, 0: _, ...others } = statuses;
+    const faults: string[] = [];
+    if (share < keptShareMin) faults.push(`${what} on ${engine}: ${share} of the peak is kept`);
+    if (Object.keys(others).length > 0) faults.push(`other responses: ${JSON.stringify(others)}`);
+    process.stdout.write(`${what} on ${engine}: ${Math.round(share * 100)} % of the peak\n`);
+    return { faults, figures: { served: listed + created, refused } };
+  },
+});

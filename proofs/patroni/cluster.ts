@@ -1,0 +1,220 @@
+/**
+ * Three nodes of Patroni and PostgreSQL with one etcd, and HAProxy in front of them, from the
+ * system's packages, on loopback. All of it ends with this process.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Subprocess } from "bun";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { runStatement } from "../../test/postgres-server.ts";
+import { pickPorts, send, signalAll } from "../../test/processes.ts";
+import { startDatabaseProxy } from "../database-proxy.ts";
+import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
+
+export type Failure = "killed" | "frozen" | "stopped";
+
+/**
+ * 20 is the shortest ttl that Patroni accepts: a leader that is silent for that long is replaced.
+ * It must be at least loop_wait and twice retry_timeout.
+ */
+export const timing = { ttl: 20, loop_wait: 3, retry_timeout: 5 };
+
+const names = ["node1", "node2", "node3"];
+const password = "s3cret-of-the-cluster";
+const startMs = 120_000;
+const pollMs = 50;
+
+interface Member {
+  readonly role: string;
+  readonly state: string;
+  readonly timeline?: number;
+}
+
+export class PatroniCluster {
+  /** HAProxy's address, as users have it. */
+  url = "";
+  readonly #nodes: readonly PatroniNode[];
+
+  private constructor(nodes: readonly PatroniNode[]) {
+    this.#nodes = nodes;
+  }
+
+  static async start(): Promise<PatroniCluster> {
+    const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres", "haproxy");
+    const folder = makeServerFolder();
+    const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * names.length);
+    const [clients, peers] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
+    const options = {
+      name: "etcd",
+      "data-dir": join(folder, "etcd"),
+      "listen-client-urls": clients,
+      "advertise-client-urls": clients,
+      "listen-peer-urls": peers,
+      "initial-advertise-peer-urls": peers,
+      "initial-cluster": `etcd=${peers}`,
+    };
+    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    spawnServer([etcd, "--enable-v2", ...flags], join(folder, "etcd.log"));
+    const nodes = names.map((name, index) => {
+      const [port = 0, apiPort = 0] = ports.slice(2 * index);
+      const config = join(folder, `${name}.json`);
+      const place = { name, port, apiPort, folder, etcdPort, programs: dirname(postgres) };
+      writeFileSync(config, JSON.stringify(configure(place)));
+      const spawn = () => spawnServer([patroni, config], join(folder, `${name}.log`));
+      return new PatroniNode(port, apiPort, join(folder, name), spawn);
+    });
+    const cluster = new PatroniCluster(nodes);
+    await cluster.settle();
+    const { port } = await cluster.leader();
+    const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+    await runStatement(url, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
+    await runStatement(url, "CREATE DATABASE plants OWNER plants");
+    const proxyPort = await startDatabaseProxy("patroni.cfg", nodes, urlOf);
+    cluster.url = urlOf(proxyPort);
+    return cluster;
+  }
+
+  /** The primary, once the given node has failed. */
+  leader(failed?: PatroniNode): Promise<PatroniNode> {
+    const nodes = this.#nodes.filter((node) => node !== failed);
+    const find = async () => {
+      const areWritable = await Promise.all(nodes.map((node) => node.isWritable()));
+      return nodes.find((_, index) => areWritable[index]);
+    };
+    return waitFor(find, undefined, startMs);
+  }
+
+  /** Waits until all nodes are there, on one timeline, and one of them is a synchronous standby. */
+  async settle(): Promise<void> {
+    const isSettled = async () => {
+      const response = await (await this.leader()).ask("/cluster");
+      const { members = [] } = ((await response?.json()) ?? {}) as { members?: Member[] };
+      await Bun.sleep(pollMs);
+      const areUp = members.every(({ state }) => state === "running" || state === "streaming");
+      const timelines = new Set(members.map(({ timeline }) => timeline));
+      const hasStandby = members.some(({ role }) => role === "sync_standby");
+      const areAll = members.length === names.length && timelines.size === 1;
+      return (areAll && areUp && hasStandby) || undefined;
+    };
+    await waitFor(isSettled, undefined, startMs);
+  }
+}
+
+export function urlOf(port: number): string {
+  return `postgres://plants:${password}@127.0.0.1:${port}/plants`;
+}
+
+/** A Patroni process, and the PostgreSQL that it starts. */
+class PatroniNode {
+  #patroni: Subprocess;
+
+  constructor(
+    readonly port: number,
+    readonly apiPort: number,
+    readonly dataFolder: string,
+    readonly spawn: () => Subprocess,
+  ) {
+    this.#patroni = spawn();
+    // Before the folder is removed. Patroni's own end would leave PostgreSQL behind.
+    process.prependListener("exit", () => this.fail("killed"));
+  }
+
+  /**
+   * `killed`: at once, like a machine that loses its power. `frozen`: silent, with open
+   * connections. `stopped`: Patroni is asked to stop PostgreSQL and itself.
+   */
+  fail(failure: Failure): void {
+    if (failure === "stopped") {
+      this.#signal("SIGTERM");
+      return;
+    }
+    // Patroni is stopped first, so that it can't report that PostgreSQL has stopped.
+    this.#signal("SIGSTOP");
+    this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
+    if (failure === "killed") this.#signal("SIGKILL");
+  }
+
+  /** After that, Patroni makes it a replica of the new leader. */
+  async repair(failure: Failure): Promise<void> {
+    if (failure === "frozen") {
+      this.#signalPostgres("SIGCONT");
+      return this.#signal("SIGCONT");
+    }
+    await this.#patroni.exited;
+    this.#patroni = this.spawn();
+  }
+
+  /** Whether it is the leader, and PostgreSQL has been promoted: the lock comes first. */
+  async isWritable(): Promise<boolean> {
+    const response = await this.ask("/primary");
+    if (response?.status !== 200) return false;
+    const { role } = (await response.json()) as { role: string };
+    return role === "master" || role === "primary";
+  }
+
+  /** Asks Patroni's REST API; undefined if it does not respond. */
+  ask(path: string): Promise<Response | undefined> {
+    const signal = AbortSignal.timeout(1_000);
+    return fetch(`http://127.0.0.1:${this.apiPort}${path}`, { signal }).catch(() => undefined);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const { pid, exitCode, signalCode } = this.#patroni;
+    if (exitCode === null && signalCode === null) send(pid, signal);
+  }
+
+  #signalPostgres(signal: NodeJS.Signals): void {
+    try {
+      const [pid] = readFileSync(join(this.dataFolder, "postmaster.pid"), "utf8").split("\n");
+      signalAll({ pid: Number(pid), folder: this.dataFolder }, signal);
+    } catch {
+      // It doesn't run.
+    }
+  }
+}
+
+function configure(place: {
+  readonly name: string;
+  readonly port: number;
+  readonly apiPort: number;
+  readonly folder: string;
+  readonly etcdPort: number;
+  /** The folder of PostgreSQL's. */
+  readonly programs: string;
+}): unknown {
+  const { name, folder } = place;
+  const [api, address] = [`127.0.0.1:${place.apiPort}`, `127.0.0.1:${place.port}`];
+  return {
+    scope: "plants",
+    name,
+    restapi: { listen: api, connect_address: api },
+    // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of
+    // its successor (patroni/patroni#2689), and confirmed writes are lost.
+    etcd: { host: `127.0.0.1:${place.etcdPort}` },
+    bootstrap: {
+      dcs: {
+        ...timing,
+        synchronous_mode: true,
+        postgresql: { use_pg_rewind: true, parameters: { max_connections: 200 } },
+      },
+      initdb: [{ encoding: "UTF8" }, "data-checksums"],
+    },
+    postgresql: {
+      listen: address,
+      connect_address: address,
+      data_dir: join(folder, name),
+      bin_dir: place.programs,
+      pgpass: join(folder, `${name}.pgpass`),
+      authentication: {
+        superuser: { username: "postgres", password },
+        replication: { username: "replicator", password },
+        rewind: { username: "rewinder", password },
+      },
+      parameters: { unix_socket_directories: folder },
+      // Patroni's own commands talk over loopback, so nothing else is let in.
+      pg_hba: ["all all", "replication replicator"].map(
+        (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
+      ),
+    },
+  };
+}

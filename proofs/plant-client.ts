@@ -1,0 +1,237 @@
+/** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
+import { insist, type RunningService } from "../test/end-to-end/running-service.ts";
+import {
+  type Entry,
+  type KeyedRequest,
+  type Ledger,
+  type ListedPlant,
+  readList,
+  tagOf,
+} from "./ledger.ts";
+
+/** A request without a response by then hangs. */
+export const hangMs = 10_000;
+
+export type Caller = Pick<RunningService, "call">;
+
+export interface NewPlant {
+  readonly name: string;
+  /** Assigned by the service unless given. */
+  readonly id?: string | undefined;
+  /** The key is the plant's name. */
+  readonly isKeyed?: boolean;
+}
+
+/** Plants that are sent in one request, under one key. */
+export interface NewBulk {
+  readonly key: string;
+  readonly plants: readonly Omit<NewPlant, "isKeyed">[];
+}
+
+/** A plant whose id is known. */
+export interface OwnPlant {
+  readonly name: string;
+  readonly id: string;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** Whether the plant was created, put or deleted; if not, whether to try again later. */
+export type Outcome = "done" | "unavailable" | "failed";
+
+export interface PlantClientOptions {
+  readonly ledger: Ledger;
+  readonly token: string;
+  /** The responses of a service that cannot write now. */
+  readonly unavailable?: readonly number[];
+  /** A request got no response. By default that is a fault. */
+  readonly onNoResponse?: (request: string, error: Error) => unknown;
+}
+
+export class PlantClient {
+  readonly #service: Caller;
+  readonly #options: PlantClientOptions;
+  readonly #ledger: Ledger;
+
+  constructor(service: Caller, options: PlantClientOptions) {
+    this.#service = service;
+    this.#options = options;
+    this.#ledger = options.ledger;
+  }
+
+  create({ name, id, isKeyed = false }: NewPlant): Promise<Outcome> {
+    const body = bodyOf(name, id);
+    const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
+    const sent = { name, id, keyedBody: isKeyed ? body : undefined };
+    return this.#write("POST /plants", { body, headers }, sent, ({ status, headers }, before) => {
+      if (status === 201)
+        return { state: "present", id: headers.get("location")?.split("/").at(-1) };
+      // The id is taken: by this plant, if an earlier attempt had an unknown outcome.
+      const isOwn = status === 409 && id !== undefined && !isKeyed && before.state === "unknown";
+      return isOwn ? { state: "present" } : undefined;
+    });
+  }
+
+  async createMany({ key, plants }: NewBulk): Promise<Outcome> {
+    const requests = plants.map(({ name, id }, index) => {
+      const { wasPresent = false, state = "unknown" } = this.#ledger.find(name) ?? {};
+      const sent = { name, id, state, keyedBody: bodyOf(name, id), bulk: { key, index } };
+      return { sent, wasPresent };
+    });
+    this.#ledger.noteAll(requests.map(({ sent }) => sent));
+    const reply = await this.send("POST /plants/bulk", {
+      body: `[${requests.map(({ sent }) => sent.keyedBody)}]`,
+      headers: { "Idempotency-Key": key },
+    });
+    // Whatever went wrong, some of the plants may be stored.
+    if (reply?.status !== 200) return this.#judge(reply, `create ${key}`);
+    const results = readResults(reply.text);
+    if (results.length !== requests.length) this.#ledger.fault(`${key}: ${results.length} results`);
+    const created = requests.flatMap(({ sent: { name, state }, wasPresent }, index): Entry[] => {
+      const { id, isReplayed = false, text } = results[index] ?? {};
+      if (id === undefined) this.#ledger.fault(`create ${name}: ${text}`);
+      else if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
+      // A plant that an earlier attempt has created may have been deleted since.
+      return id === undefined ? [] : [{ name, id, state: wasPresent ? state : "present" }];
+    });
+    this.#ledger.noteAll(created);
+    const assigned = created.map(({ id }) => BigInt(id ?? 0)).filter((id) => id > 0n);
+    if (assigned.some((id, index) => id <= (assigned[index - 1] ?? 0n))) {
+      this.#ledger.fault(`${key}: later plants have lower ids`);
+    }
+    return "done";
+  }
+
+  /** Version 0 creates the plant, others replace it. The proof `histories` has preconditions. */
+  put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
+    const { versions = [] } = this.#ledger.find(name) ?? {};
+    const sent = { name, id, versions: [...new Set([...versions, version])] };
+    const body = bodyOf(name, undefined, version);
+    return this.#write(`PUT /plants/${id}`, { body }, sent, ({ status }, { state }) => {
+      const isReplaced = status === 200 && state !== "absent";
+      const isCreated = status === 201 && state !== "present";
+      return isReplaced || isCreated ? { state: "present", versions: [version] } : undefined;
+    });
+  }
+
+  delete({ name, id }: OwnPlant): Promise<Outcome> {
+    return this.#write(`DELETE /plants/${id}`, {}, { name }, ({ status }, { state }) => {
+      const isGone = status === 204 || (status === 404 && state === "unknown");
+      return isGone ? { state: "absent" } : undefined;
+    });
+  }
+
+  /** A plant that was created is in every list from then on, whichever instance is asked. */
+  async find({ name, id }: OwnPlant): Promise<void> {
+    const after = BigInt(id) - 1n;
+    const reply = await this.send(`GET /plants?limit=1&after=${after}`);
+    if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
+    else if (!reply.text.includes(`"${name}"`)) this.#ledger.fault(`not listed: ${name}`);
+  }
+
+  /** Undefined if no response came. */
+  async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
+    const { token, onNoResponse } = this.#options;
+    try {
+      const signal = AbortSignal.timeout(hangMs);
+      const response = await this.#service.call(request, { ...init, token, signal });
+      const { status, headers } = response;
+      return { status, headers, text: await response.text() };
+    } catch (error) {
+      if (onNoResponse) await onNoResponse(request, error as Error);
+      else this.#ledger.fault(`${request}: ${error}`);
+      return undefined;
+    }
+  }
+
+  /** Notes what is sent, and what the response says: `settle` returns that if it was done. */
+  async #write(
+    request: string,
+    init: RequestInit,
+    sent: Omit<Entry, "state">,
+    settle: (reply: Reply, before: Entry) => Omit<Entry, "name"> | undefined,
+  ): Promise<Outcome> {
+    const { name } = sent;
+    const before: Entry = this.#ledger.find(name) ?? { name, state: "absent" };
+    // While a plant is replaced, or its create repeated, it is in every list.
+    const stays = before.state === "present" && !request.startsWith("DELETE");
+    this.#ledger.note({ ...sent, state: stays ? "present" : "unknown" });
+    const reply = await this.send(request, init);
+    const done = reply && settle(reply, before);
+    if (done) {
+      this.#ledger.note({ name, ...done });
+      return "done";
+    }
+    // Unless it says that the outcome is unknown, a failure promises that nothing was done.
+    const isUnchanged = reply && !reply.text.includes("outcome is unknown");
+    if (isUnchanged) this.#ledger.note({ name, state: before.state, versions: before.versions });
+    return this.#judge(reply, `${request} of ${name}`);
+  }
+
+  #judge(reply: Reply | undefined, what: string): Outcome {
+    const { unavailable = [503] } = this.#options;
+    if (reply === undefined) return "failed";
+    if (unavailable.includes(reply.status)) return "unavailable";
+    this.#ledger.fault(`${what}: ${reply.status} ${reply.text}`);
+    return "failed";
+  }
+}
+
+/** What a create of this plant sends. */
+function bodyOf(name: string, id?: string, version?: number): string {
+  const tag = tagOf(name, version);
+  return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
+}
+
+/** The response to a bulk, plant by plant. Refused plants have no id. */
+export function readResults(text: string) {
+  const results = text.match(/\{[^{}]*\}/g) ?? [];
+  return results.map((result) => ({
+    text: result,
+    id: /^{"status":201,"id":(-?\d+)[,}]/.exec(result)?.[1],
+    isReplayed: result.endsWith('"replayed":true}'),
+  }));
+}
+
+/** All plants, with their tags. */
+export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
+  const response = await service.call("GET /plants?include=id", { token });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
+  return readList(text);
+}
+
+/** A new plant gets an id that no plant had before. */
+export async function checkNextId(
+  service: Caller,
+  token: string,
+  highestId: bigint,
+): Promise<string[]> {
+  const response = await service.call("POST /plants", { token, body: '{"name":"next"}' });
+  const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
+  const isNew = response.status === 201 && id > highestId;
+  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
+}
+
+/** A repeated request gets its first response again, if its plant was stored. */
+export async function repeat(
+  service: Caller,
+  token: string,
+  { name, body }: KeyedRequest,
+  storedId: string | undefined,
+): Promise<string[]> {
+  const headers = { "Idempotency-Key": name };
+  const response = await insist(() => service.call("POST /plants", { token, body, headers }));
+  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  const { tag } = JSON.parse(body);
+  const isRight =
+    response.status === 201 &&
+    isReplayed === (storedId !== undefined) &&
+    (await response.text()) === JSON.stringify({ name, tag }) &&
+    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
+  return isRight ? [] : [`another response to ${name}: ${response.status}`];
+}

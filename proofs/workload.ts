@@ -1,0 +1,189 @@
+/**
+ * Clients that create, put, delete and look up plants without rest, at random, on several instances
+ * of the service. One of them creates many at once. Every response goes into the ledger.
+ */
+import { makeDice, spread } from "../test/dice.ts";
+import { waitFor } from "../test/end-to-end/running-service.ts";
+import { KeptConnection, writeRequest } from "./kept-connection.ts";
+import type { Ledger } from "./ledger.ts";
+import {
+  type Caller,
+  type NewBulk,
+  type Outcome,
+  type OwnPlant,
+  PlantClient,
+} from "./plant-client.ts";
+
+const pauseMs = 10;
+const retryMs = 100;
+const stallMs = 3_000;
+
+type Dice = (sides: number) => number;
+
+export interface Instance extends Caller {
+  readonly token: string;
+}
+
+export interface WorkloadOptions {
+  readonly clients: number;
+  readonly seed: number;
+  /** The most plants of a bulk. Without it, there are no bulks. */
+  readonly bulkPlantsMax?: number;
+  /** How many more list all plants at this port, and stop reading for seconds. */
+  readonly slowReaders?: { readonly count: number; readonly port: number };
+}
+
+export class Workload {
+  requests = 0;
+  /** The longest time in which one of the instances confirmed no write. */
+  longestGapMs = 0;
+  readonly #lastWrites = new Map<Instance, number>();
+  readonly #instances: readonly Instance[];
+  readonly #ledger: Ledger;
+  readonly #clients: Promise<void>[];
+  #isStopping = false;
+
+  constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
+    const { clients, seed, bulkPlantsMax, slowReaders } = options;
+    this.#instances = instances;
+    this.#ledger = ledger;
+    const first = seed * 1_000;
+    this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
+    if (bulkPlantsMax !== undefined)
+      this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
+    for (let count = 1; slowReaders && count <= slowReaders.count; count++) {
+      this.#clients.push(this.#readSlowly(slowReaders.port, first + clients + count));
+    }
+  }
+
+  /** Until every instance has confirmed another write. */
+  async untilWritten(): Promise<void> {
+    const sinceMs = performance.now();
+    const hasWritten = (each: Instance) => (this.#lastWrites.get(each) ?? 0) > sinceMs;
+    await waitFor(() => this.#instances.every(hasWritten) || undefined);
+  }
+
+  /** Resolves when every client has finished what it was doing. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#clients);
+  }
+
+  async #run(number: number): Promise<void> {
+    const dice = makeDice(spread(number));
+    const own: OwnPlant[] = [];
+    for (let count = 0; !this.#isStopping; count++) {
+      const choice = dice(8);
+      const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
+      const replaced = choice === 2 ? own[dice(own.length)] : undefined;
+      if (doomed) await this.#delete(doomed, dice);
+      else if (replaced) await this.#put(replaced, dice);
+      else {
+        const plant = await this.#create(number, count, dice);
+        if (plant) own.push(plant);
+        if (plant && dice(4) === 0) await this.#pick(dice).find(plant);
+      }
+      await Bun.sleep(dice(2 * pauseMs));
+    }
+  }
+
+  /**
+   * Bulks of many sizes, until one gets no response. The last one is sent once more, even though
+   * it is confirmed.
+   */
+  async #runBulks(number: number, bulkPlantsMax: number): Promise<void> {
+    const dice = makeDice(spread(number));
+    let bulk: NewBulk = { key: "", plants: [] };
+    const create = () => this.#retry(dice, (client) => client.createMany(bulk));
+    for (let count = 0; !this.#isStopping; count++) {
+      bulk = makeBulk(number, count, bulkPlantsMax, dice);
+      if ((await create()) === "failed") return;
+      const { name } = bulk.plants[dice(bulk.plants.length)] as { name: string };
+      const id = this.#ledger.find(name)?.id;
+      if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
+      else if (id !== undefined) await this.#delete({ name, id }, dice);
+      await Bun.sleep(dice(pauseMs));
+    }
+    await create();
+  }
+
+  /** What they read may be cut off when an instance is killed; it must not be refused. */
+  async #readSlowly(port: number, number: number): Promise<void> {
+    const dice = makeDice(spread(number));
+    const { token } = this.#instances[number % this.#instances.length] as Instance;
+    while (!this.#isStopping) {
+      const connection = await KeptConnection.open({ port });
+      const asked = connection.ask(writeRequest("GET /plants", { token }));
+      const reading = asked.catch(() => undefined);
+      const { resume } = await connection.pauseAtFirst();
+      await Bun.sleep(dice(stallMs));
+      resume();
+      const status = (await reading)?.status ?? 200;
+      if (![200, 502, 503, 504].includes(status)) this.#ledger.fault(`slow list: ${status}`);
+      connection.close();
+    }
+  }
+
+  async #create(number: number, count: number, dice: Dice): Promise<OwnPlant | undefined> {
+    const name = `${number}-${count}`;
+    // Chosen ids are negative, so that the service assigns none of them to another plant.
+    const id = dice(3) === 0 ? String(-number * 1_000_000 - count) : undefined;
+    const plant = { name, id, isKeyed: dice(2) === 0 };
+    const create = (client: PlantClient) => client.create(plant);
+    let outcome: Outcome;
+    if (id !== undefined && dice(2) === 0) {
+      outcome = await this.#put({ name, id }, dice);
+    } else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
+    else outcome = await create(this.#pick(dice));
+    const created = outcome === "done" ? this.#ledger.find(name)?.id : undefined;
+    return created === undefined ? undefined : { name, id: created };
+  }
+
+  /** Its next version, or its first one. */
+  #put(plant: OwnPlant, dice: Dice): Promise<Outcome> {
+    const version = Math.max(-1, ...(this.#ledger.find(plant.name)?.versions ?? [])) + 1;
+    return this.#retry(dice, (client) => client.put(plant, version));
+  }
+
+  #delete(plant: OwnPlant, dice: Dice): Promise<Outcome> {
+    return this.#retry(dice, (client) => client.delete(plant));
+  }
+
+  /** Sends a request again, to any instance, for as long as the service is unavailable. */
+  async #retry(dice: Dice, send: (client: PlantClient) => Promise<Outcome>): Promise<Outcome> {
+    for (;;) {
+      const outcome = await send(this.#pick(dice));
+      if (outcome !== "unavailable") return outcome;
+      await Bun.sleep(retryMs);
+    }
+  }
+
+  #pick(dice: Dice): PlantClient {
+    const instance = this.#instances[dice(this.#instances.length)] as Instance;
+    const call: Caller["call"] = async (request, init) => {
+      this.requests++;
+      const response = await instance.call(request, init);
+      if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
+      return response;
+    };
+    return new PlantClient({ call }, { ledger: this.#ledger, token: instance.token });
+  }
+
+  #noteWrite(instance: Instance): void {
+    const nowMs = performance.now();
+    const gapMs = nowMs - (this.#lastWrites.get(instance) ?? nowMs);
+    this.longestGapMs = Math.max(this.longestGapMs, gapMs);
+    this.#lastWrites.set(instance, nowMs);
+  }
+}
+
+/** As many small bulks as large ones; a few plants have ids of their own. */
+function makeBulk(number: number, count: number, bulkPlantsMax: number, dice: Dice): NewBulk {
+  const key = `${number}-${count}`;
+  const length = Math.round(bulkPlantsMax ** (dice(101) / 100));
+  const plants = Array.from({ length }, (_, index) => ({
+    name: `${key}/${index}`,
+    id: dice(20) === 0 ? String(-(number * 1_000_000 + count * bulkPlantsMax + index)) : undefined,
+  }));
+  return { key, plants };
+}
