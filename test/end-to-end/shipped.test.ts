@@ -137,9 +137,11 @@ describe("the npm package", () => {
 
   test("holds what it needs and nothing else", () => {
     const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
-    expect([...folders].filter((path) => !/^(?:|bin|(?:docs|deploy|src|client|console)\b.*)$/.test(path))).toEqual(
-      [],
-    );
+    expect(
+      [...folders].filter(
+        (path) => !/^(?:|bin|(?:docs|deploy|src|client|console)\b.*)$/.test(path),
+      ),
+    ).toEqual([]);
     expect(files.filter((path) => /\.test\.|\.png$|\.map$/.test(path))).toEqual([]);
     for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
       expect(files).toContain(path);
