@@ -29,6 +29,12 @@ export interface Crowd {
   /** When the crowd's tokens are revoked. */
   readonly revokedAfterMs?: number;
   readonly durationMs?: number;
+  /** Connections that the service closes come back at once instead of after a few milliseconds. */
+  readonly comesBackAtOnce?: boolean;
+  /** The crowd has JWTs of an issuer that the service trusts, all with a wrong signature. */
+  readonly hasForgedJwts?: boolean;
+  /** What calls of the quiet user may take in the median, if other than usual. */
+  readonly medianMsMax?: number;
   /** By how much a process may grow, and how long a connection may stay open. */
   readonly grownMbMax?: number;
   readonly openMsMax?: number;
@@ -65,6 +71,11 @@ const takenIds = repeat('{"name":"Fern","id":1}', 1_000);
 const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
 const deletedIds = `{"ids":[${Array.from({ length: 10_000 }, (_, at) => at * 2)}]}`;
 const createBody = '{"name":"Fern"}';
+const chunked = (token: string, chunks: string) =>
+  `${request("POST /plants", token, [json, "Transfer-Encoding: chunked"])}${chunks}0\r\n\r\n`;
+const oneByteChunks = chunked("", "1\r\n \r\n".repeat(100_000));
+const fiveKilobytes = request("POST /plants", "", [json], " ".repeat(5_000));
+const oneMebibyte = request("POST /plants/bulk", "", [json], " ".repeat(1_048_576));
 const listen = (token: string, after?: string) =>
   request("GET /events", token, [
     "Accept: text/event-stream",
@@ -114,6 +125,14 @@ export const crowds: readonly Crowd[] = [
     send: () => request(`GET ${libraryMark}`, ""),
     reads: "never",
     waveMs: 1_500,
+  },
+  {
+    name: "5,000 unread copies of the library, no token",
+    connections: 5_000,
+    send: () => request(`GET ${libraryMark}`, ""),
+    reads: "never",
+    medianMsMax: 250,
+    grownMbMax: 150,
   },
   {
     name: "unread gzipped library, no token",
@@ -185,8 +204,40 @@ export const crowds: readonly Crowd[] = [
     name: "tiny chunks",
     connections: 200,
     send: (token) =>
-      `${request("POST /plants", token, [json, "Transfer-Encoding: chunked"])}${tinyChunks}` +
-      `${createBody.length.toString(16)}\r\n${createBody}\r\n0\r\n\r\n`,
+      chunked(token, `${tinyChunks}${createBody.length.toString(16)}\r\n${createBody}\r\n`),
+  },
+  {
+    name: "empty chunked bodies, no token",
+    connections: 100,
+    send: () => chunked("", ""),
+    comesBackAtOnce: true,
+    medianMsMax: 100,
+  },
+  {
+    name: "bodies of one-byte chunks, no token",
+    connections: 100,
+    send: () => oneByteChunks,
+    comesBackAtOnce: true,
+    medianMsMax: 250,
+  },
+  {
+    name: "kept connections with bodies of 5 KB, no token",
+    connections: 8_000,
+    send: () => fiveKilobytes,
+    medianMsMax: 250,
+  },
+  {
+    name: "bodies of 1 MiB, no token",
+    connections: 2_000,
+    send: () => oneMebibyte,
+    medianMsMax: 250,
+    grownMbMax: 150,
+  },
+  {
+    name: "JWTs with a wrong signature",
+    connections: 600,
+    hasForgedJwts: true,
+    send: (token, turn) => request("GET /plants", `${token}${String(turn).padStart(12, "0")}`),
   },
   {
     name: "creates",

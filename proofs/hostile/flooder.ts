@@ -95,7 +95,9 @@ const handlers = {
     report.closed++;
     member.socket = undefined;
     noteStay(socket);
-    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), returnMs);
+    if (next === "wait" || waveMs !== undefined) return;
+    if (crowd.comesBackAtOnce) come(member);
+    else setTimeout(() => come(member), returnMs);
   },
   error() {},
 };

@@ -38,14 +38,15 @@ function renderStatuses(statuses: Readonly<Record<string, number>>): string {
 // Ctrl+C ends a proof like any exit, so that what it started is ended, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 const times = calls.map((name) => `${name}, ms`);
-printRow("crowd", "on", "lived", ...times, "grown, MB", "quiet user got", "crowd got", "faults");
-printRow(...Array<string>(calls.length + 7).fill("---"));
+const ends = ["grown, MB", "stop, s", "quiet user got", "crowd got", "faults"];
+printRow("crowd", "on", "lived", ...times, ...ends);
+printRow(...Array<string>(calls.length + 8).fill("---"));
 let faulty = 0;
 for (const crowd of chosen) {
   for (const setup of chosenSetups) {
     const connections = Math.ceil(crowd.connections * factor);
     const result = await tryCrowd(crowd, setup, { connections, program });
-    const { hasLived, grownMb, statuses, faults } = result;
+    const { hasLived, grownMb, stopMs, statuses, faults } = result;
     if (faults.length > 0) faulty++;
     printRow(
       crowd.name,
@@ -56,6 +57,7 @@ for (const crowd of chosen) {
         return `${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
       }),
       grownMb.toFixed(0),
+      (stopMs / 1_000).toFixed(1),
       renderStatuses(statuses),
       `${renderStatuses(result.crowd.statuses)}; ${result.crowd.closed} closed`,
       faults.join("; "),
