@@ -295,7 +295,7 @@ test.skipIf(skipsOutsideLinux())("a leak of a kilobyte per request is found", as
   expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
 });
 
-test("tokens in the log, in spans and in the process list are found", async () => {
+test("tokens in the log and in the process list are found", async () => {
   const run = "runCommand(process.argv.slice(2)";
   const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2; true", process.env.PLANTSTORE_TOKEN ?? ""]);`;
   using broken = changeProgram([
@@ -309,7 +309,6 @@ test("tokens in the log, in spans and in the process list are found", async () =
   const { found } = await gatherTraces("json", broken.program);
   expect(found).toContain("write token in standard output");
   expect(found).toContain("expired JWT in standard output");
-  expect(found).toContain("write token in spans");
   if (process.platform === "linux") {
     expect([...found].join("\n")).toContain("token in the processes during ");
   }

@@ -15,7 +15,6 @@ test("has a default for every setting", () => {
     threads: expect.any(Number),
     tls: undefined,
     jwt: undefined,
-    tracing: undefined,
     usage: { rate: undefined, plantsMax: undefined },
     events: 7 * 86_400_000,
   });
@@ -50,7 +49,6 @@ test.each<[SettingName, string, string | number | readonly string[]]>([
   ["gardenPlantsMax", "999999999", 999_999_999],
   ["events", "90m", 5_400_000],
   ["events", "off", "off"],
-  ["traceRatio", ".5", 0.5],
   ["url", "https://plants.example/v1/", "https://plants.example/v1"],
 ])("the valid value of %s, %p, is %p", (name, text, expected) => {
   expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
@@ -166,11 +164,9 @@ describe("an invalid value", () => {
   });
 
   test.each([
-    ["traceHeaders", "key=s\u00e9cret"],
     ["database", "'postgres://plants:s\u00e9cret@host/name'"],
     ["url", "https://plants:s\u00e9cret@plants.example"],
     ["url", "https://plants:sec/s\u00e9cret@plants.example"],
-    ["traceEndpoint", "https://plants:s\u00e9c/r#e@t@collector.example?x"],
     ["jwtIssuer", "https://plants:s\u00e9cret@login.example"],
   ] as const)("is not shown where it holds a secret, as %s may", (name, text) => {
     const { environment } = settings[name];

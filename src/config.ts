@@ -52,10 +52,6 @@ const keysUrl = text(
   "an address such as https://login.example/keys; http only on this machine",
   (value) => value === "" || isTrusted(value),
 );
-const collectorUrl = text(
-  "an address such as http://127.0.0.1:4318",
-  (value) => value === "" || (/^https?:\/\/[^?#\s]+$/.test(value) && URL.canParse(value)),
-);
 /** Nothing, quotes, `:memory:`, or a URL, even a misspelled one, which may hold a password. */
 const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)|:\/\/|\/\/[^/]*:[^/]*@/is;
 const databaseAddress: Parser<string> = {
@@ -93,15 +89,6 @@ const algorithms: Parser<readonly string[]> = {
     return names?.every((name) => algorithmNames.includes(name)) ? names : undefined;
   },
   expected: `some of ${algorithmNames.join(", ")}, separated by commas`,
-};
-const headerList: Parser<Readonly<Record<string, string>>> = {
-  parse: parseHeaders,
-  expected: "headers such as api-key=secret, separated by commas",
-  isSecret: true,
-};
-const ratio: Parser<number> = {
-  parse: (value) => (/^(?:0?\.\d{1,9}|0|1(?:\.0{1,9})?)$/.test(value) ? Number(value) : undefined),
-  expected: "a number from 0 to 1",
 };
 const duration: Parser<number> = {
   parse(value) {
@@ -164,12 +151,6 @@ export const settings = {
     "the scope that lets a JWT read and write", scopeName),
   jwtClockSkewSeconds: row("--jwt-clock-skew-seconds NUMBER", 30,
     "how far the issuer's clock may be off", integer(0, 300)),
-  traceEndpoint: row("--trace-endpoint URL", "",
-    "the OpenTelemetry collector that gets traces (OTLP over HTTP)", collectorUrl),
-  traceHeaders: row("--trace-headers LIST", "",
-    "headers for the collector, as name=value, separated by commas", headerList),
-  traceRatio: row("--trace-ratio NUMBER", 1,
-    "the share of traces that start here to record, from 0 to 1", ratio),
   rateLimit: row("--rate-limit RATE|off", "off",
     "requests that a token may make, such as 100/60s or 5000/h", or("off", rate)),
   gardenPlantsMax: row("--garden-plants-max NUMBER|off", "off",
@@ -195,7 +176,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Flags = Readonly<Record<string, unknown>>;
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
-/** Groups that are off (`tls`, `jwt`, `tracing`, both of `usage`) are absent. */
+/** Groups that are off (`tls`, `jwt`, both of `usage`) are absent. */
 export function readConfig(flags: Flags, environment: Environment = process.env) {
   const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
   const database = read("database");
@@ -224,15 +205,6 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
   };
   requireTogether({ "--jwt-issuer": jwt.issuer, "--jwt-audience": jwt.audiences.join() });
   if (jwt.keysUrl) requireTogether({ "--jwt-jwks-url": jwt.keysUrl, "--jwt-issuer": jwt.issuer });
-  const tracing = {
-    endpoint: read("traceEndpoint"),
-    headers: read("traceHeaders"),
-    ratio: read("traceRatio"),
-  };
-  const hasHeaders = Object.keys(tracing.headers).length > 0;
-  if (!tracing.endpoint && (hasHeaders || tracing.ratio < 1)) {
-    throw invalid("--trace-headers and --trace-ratio need --trace-endpoint.");
-  }
   return {
     host: read("host"),
     port: read("port"),
@@ -245,7 +217,6 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
     threads,
     tls: tls.cert ? tls : undefined,
     jwt: jwt.issuer ? jwt : undefined,
-    tracing: tracing.endpoint ? tracing : undefined,
     usage: {
       rate: rateLimit === "off" ? undefined : rateLimit,
       plantsMax: plantsMax === "off" ? undefined : plantsMax,
@@ -278,7 +249,7 @@ export function readSetting<Name extends SettingName>(
 }
 
 /** An address without its user and password. */
-export function hideLogin(text: string): string {
+function hideLogin(text: string): string {
   return text.replace(/\/\/.*@/s, "//…@");
 }
 
@@ -373,13 +344,6 @@ function parseOrigins(text: string): "*" | readonly string[] | undefined {
   const origins = text.split(",").map((origin) => origin.trim().toLowerCase());
   const isOrigin = (one: string) => /^https?:[^*]+$/.test(one) && URL.parse(one)?.origin === one;
   return origins.every(isOrigin) ? origins : undefined;
-}
-
-function parseHeaders(text: string): Readonly<Record<string, string>> | undefined {
-  if (text === "") return {};
-  const pairs = text.split(",").map((pair) => /^\s*([\w-]+)=([\x21-\x7e ]+?)\s*$/.exec(pair));
-  if (!pairs.every((pair) => pair !== null)) return undefined;
-  return Object.fromEntries(pairs.map((pair) => pair.slice(1)));
 }
 
 const unitsMs: Readonly<Record<string, number>> = {

@@ -19,7 +19,7 @@ export interface RequestLine {
   /** Why a JWT was refused: the claim or the part of it. */
   readonly tokenError?: string | undefined;
   readonly requestId: string;
-  /** Absent if there are no traces. */
+  /** Absent if the client sent none. */
   readonly traceId?: string | undefined;
 }
 

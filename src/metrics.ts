@@ -27,7 +27,6 @@ export interface Counts {
   readonly eventDelays: Histogram;
   sentEvents: number;
   brokenStreams: number;
-  droppedSpans: number;
 }
 
 /** How things stand in a thread right now; absent where there is no such thing. */
@@ -74,7 +73,6 @@ export class Metrics {
     eventDelays: emptyHistogram(durationBucketsSeconds),
     sentEvents: 0,
     brokenStreams: 0,
-    droppedSpans: 0,
   };
 
   /** As last measured. */
@@ -111,10 +109,6 @@ export class Metrics {
 
   countBrokenStream(): void {
     this.counts.brokenStreams++;
-  }
-
-  countDroppedSpans(spans: number): void {
-    this.counts.droppedSpans += spans;
   }
 
   countLimited(limit: string): void {
@@ -198,10 +192,6 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],
   plantstore_listeners: ["Streams of events that are open.", ({ listeners }) => listeners],
   plantstore_sent_events_total: ["Events sent to listeners.", ({ counts }) => counts.sentEvents],
-  plantstore_dropped_spans_total: [
-    "Spans of traces that the collector did not take.",
-    ({ counts }) => counts.droppedSpans,
-  ],
   plantstore_commits_total: [
     "Groups of writes committed.",
     ({ counts }) => counts.groupSizes.count,

@@ -38,9 +38,9 @@ const arrows: Readonly<Record<string, string>> = {
   main: "cli",
   cli: "config server log version json-text auth storage domain client client/files check wording",
   config: "domain storage",
-  server: "async config tracing log metrics version auth http rate-limit storage domain",
+  server: "async config log metrics version auth http rate-limit storage domain",
   metrics: "storage",
-  http: "async log metrics json-text tracing auth rate-limit domain",
+  http: "async log metrics json-text auth rate-limit domain",
   console: "auth client domain client/files wording",
   "client/files": "client domain json-text wording",
   auth: "async domain",
@@ -55,7 +55,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   auth: /^jose$/,
   client: /^$/,
   console: /^$/,
-  tracing: /^$/,
   check: /^node:(?:net|tls|timers\/promises)$/,
 };
 

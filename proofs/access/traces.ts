@@ -1,6 +1,6 @@
 /**
  * Sends tokens of every kind to the program, in the right places and in odd ones, and searches
- * everything that it writes for them: output, log, responses, metrics, spans, files, process list.
+ * everything that it writes for them: output, log, responses, metrics, files, process list.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,29 +39,10 @@ export async function gatherTraces(log: "json" | "text", program?: string) {
     return isPlain && name !== "token's hash";
   });
   const traces: Traces = new Map();
-  // Takes the spans of requests, as an OpenTelemetry collector does.
-  await using collector = Bun.serve({
-    port: 0,
-    async fetch(request) {
-      traces.set("spans", (traces.get("spans") ?? "") + (await request.text()));
-      return Response.json({});
-    },
-  });
   await using service = await startService({
     database,
     program,
-    args: [
-      "--threads",
-      "2",
-      "--log",
-      log,
-      "--jwt-issuer",
-      issuer.url,
-      "--jwt-audience",
-      audience,
-      "--trace-endpoint",
-      `http://127.0.0.1:${collector.port}`,
-    ],
+    args: ["--threads", "2", "--log", log, "--jwt-issuer", issuer.url, "--jwt-audience", audience],
   });
   await sendAll(service, credentials, traces);
   await runCommands(service, credentials, folder.path, traces, program);

@@ -1,13 +1,6 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import {
-  type Config,
-  type Flags,
-  hideLogin,
-  readConfig,
-  type SettingName,
-  settings,
-} from "../config.ts";
+import { type Config, type Flags, readConfig, type SettingName, settings } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../server/serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -83,7 +76,7 @@ function showSettings(flags: Flags): Record<string, string> {
   for (const name of serviceSettings) {
     const { flag, environment, fallback, isSecret } = settings[name];
     const text = String(flags[flag] ?? process.env[environment] ?? fallback);
-    if (text !== "") shown[flag] = isSecret ? "…" : hideLogin(text);
+    if (text !== "" && !isSecret) shown[flag] = text;
   }
   return shown;
 }

@@ -12,7 +12,6 @@ import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
-import type { BeginTrace } from "../tracing/request-trace.ts";
 import { type Arrival, checkHost, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
@@ -43,8 +42,6 @@ interface AppDeps {
   readonly allowedOrigins: AllowedOrigins;
   /** Whether the service itself speaks TLS. */
   readonly isSecure: boolean;
-  /** Absent: no traces. */
-  readonly beginTrace?: BeginTrace | undefined;
   readonly usage: UsageLimits;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
@@ -63,11 +60,7 @@ export function createApp(deps: AppDeps): App {
   const { context, authenticator, scheduler, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
-  const receive = createReceive(
-    createRouter(context.basePath, all),
-    authenticator,
-    deps.beginTrace,
-  );
+  const receive = createReceive(createRouter(context.basePath, all), authenticator);
   const cache = new ResponseCache();
   const reservedBytes = new ReservedBytes();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
@@ -76,7 +69,7 @@ export function createApp(deps: AppDeps): App {
 
   /** Awaits only what must be looked up: one `await` takes as long as sending a cached list. */
   async function handle(arrival: Arrival, isLate: boolean): Promise<Response> {
-    const { body, trace } = arrival;
+    const { body } = arrival;
     let caller: Caller | undefined;
     let level: number | undefined;
     let tokenError: string | undefined;
@@ -90,7 +83,6 @@ export function createApp(deps: AppDeps): App {
       if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
       else {
         if (operation.scope) {
-          trace?.enter("authenticate");
           caller = arrival.cachedCaller;
           if (!caller) {
             if (arrival.token === undefined) throw unauthenticated;
@@ -155,14 +147,12 @@ export function createApp(deps: AppDeps): App {
     caller: Caller | undefined,
     reserved: Reservation | undefined,
   ): Promise<Reply> {
-    const { trace, token } = arrival;
-    trace?.enter("read request");
+    const { token } = arrival;
     const input = await readInput(operation, arrival, caller, reserved, scheduler);
     // The token must still be valid when the body has arrived.
     if (operation.body && token !== undefined && !authenticator.findCached(token)) {
       await authenticator.authenticate(token);
     }
-    trace?.enter(operation.name);
     if (!caller || !isCacheable(arrival, operation)) return operation.run(context, input);
     const key = cacheKey(arrival, caller);
     // Read the version first: if a commit lands in between, the cached list counts as stale.
@@ -226,9 +216,8 @@ export function createApp(deps: AppDeps): App {
     level: number | undefined,
     onEnd: (error?: unknown) => void,
   ): Response {
-    const { request, requestId, operation, trace } = arrival;
+    const { request, requestId, operation } = arrival;
     const { status, contentType, body, isLive } = reply;
-    trace?.enter("respond");
     const open = arrival.route?.isProbe ? "probe" : "public";
     const visibility = operation?.scope ? "private" : open;
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;

@@ -3,7 +3,6 @@ import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { refuse } from "../domain/errors.ts";
-import type { BeginTrace, RequestTrace } from "../tracing/request-trace.ts";
 import { IncomingBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route, Router } from "./router.ts";
@@ -12,7 +11,8 @@ export interface Arrival {
   readonly request: Request;
   readonly requestId: string;
   readonly startedAtMs: number;
-  readonly trace: RequestTrace | undefined;
+  /** Of the trace that the caller is in, for the log; absent if it sent none. */
+  readonly traceId: string | undefined;
   /**
    * Whether the path, exactly as it was sent, is one that needs no token. In all others, the
    * runtime has resolved `/x/..` and `\`.
@@ -42,7 +42,6 @@ type Receive = (request: Request, isExactOpenPath: boolean, nowMs: number) => Ar
 export function createReceive(
   findRoute: Router,
   authenticator: Pick<Authenticator, "findCached">,
-  beginTrace: BeginTrace | undefined,
 ): Receive {
   const requestIdOf = createRequestIds();
   return (request, isExactOpenPath, startedAtMs) => {
@@ -55,7 +54,7 @@ export function createReceive(
       request,
       requestId: requestIdOf(request.headers),
       startedAtMs,
-      trace: beginTrace?.(request.headers),
+      traceId: readTraceId(request.headers.get("traceparent")),
       isExactOpenPath,
       query,
       route: match?.route,
@@ -123,4 +122,11 @@ export function createRequestIds(): (headers: Headers) => string {
     const isUsable = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
     return isUsable ? given : `${prefix}-${(++count).toString(36)}`;
   };
+}
+
+const traceparentPattern = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:-|$)/;
+
+/** From a header `traceparent` (W3C Trace Context). */
+export function readTraceId(traceparent: string | null): string | undefined {
+  return traceparent === null ? undefined : traceparentPattern.exec(traceparent)?.[1];
 }

@@ -1,4 +1,4 @@
-/** A request's end: counted, logged and traced. */
+/** A request's end: counted and logged. */
 import type { Caller } from "../domain/caller.ts";
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
@@ -24,10 +24,9 @@ export function createFinish(
   report: ReportFailure,
 ): (arrival: Arrival, end: End) => void {
   return (arrival, { status, caller, tokenError, error }) => {
-    const { request, requestId, operation, trace } = arrival;
+    const { request, requestId, operation } = arrival;
     const { method } = request;
     const route = arrival.route?.path;
-    const garden = caller?.garden;
     const durationMs = performance.now() - arrival.startedAtMs;
     const reason = error instanceof PlantStoreError && expectedEnds[error.code];
     if (reason) {
@@ -43,13 +42,12 @@ export function createFinish(
       status,
       durationMs,
       user: caller?.user,
-      garden,
+      garden: caller?.garden,
       tokenId: caller?.tokenId,
       tokenError,
       requestId,
-      traceId: trace?.context.traceId,
+      traceId: arrival.traceId,
     });
-    trace?.end({ method, route, status, requestId, garden });
   };
 }
 

@@ -51,6 +51,8 @@ export interface Operation {
   readonly name: string;
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
+  /** The path stands at the root of the host, whatever the base path. */
+  readonly isAtRoot?: boolean;
   /** The scope that the token needs; absent: no token is needed. */
   readonly scope?: Scope;
   readonly parameters?: Parameters;

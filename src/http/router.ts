@@ -27,17 +27,22 @@ export type Router = (path: string) => Match | undefined;
 /** The paths that need no token. A proxy in front may have rules for them, such as for /metrics. */
 export function openPaths(basePath: string, operations: readonly Operation[]): string[] {
   const isOpen = ({ scope, path }: Operation) => scope === undefined && !path.includes("{");
-  return operations.filter(isOpen).map(({ path }) => basePath + path);
+  return operations.filter(isOpen).map((operation) => fullPath(basePath, operation));
+}
+
+function fullPath(basePath: string, { path, isAtRoot }: Operation): string {
+  return isAtRoot ? path : basePath + path;
 }
 
 export function createRouter(basePath: string, operations: readonly Operation[]): Router {
   const exact = new Map<string, Match>();
   const withVariable: { prefix: string; route: Route }[] = [];
-  for (const [path, group] of Map.groupBy(operations, (operation) => operation.path)) {
-    const route = createRoute(path, group);
+  const pathOf = (operation: Operation) => fullPath(basePath, operation);
+  for (const [path, group] of Map.groupBy(operations, pathOf)) {
+    const route = createRoute(group);
     const variableAt = path.indexOf("{");
-    if (variableAt < 0) exact.set(basePath + path, { route, variable: "" });
-    else withVariable.push({ prefix: basePath + path.slice(0, variableAt), route });
+    if (variableAt < 0) exact.set(path, { route, variable: "" });
+    else withVariable.push({ prefix: path.slice(0, variableAt), route });
   }
 
   return (path) => {
@@ -53,7 +58,7 @@ export function createRouter(basePath: string, operations: readonly Operation[])
   };
 }
 
-function createRoute(path: string, group: readonly Operation[]): Route {
+function createRoute(group: readonly Operation[]): Route {
   const operations = new Map<string, Operation>();
   for (const operation of group) {
     operations.set(operation.method, operation);
@@ -64,5 +69,5 @@ function createRoute(path: string, group: readonly Operation[]): Route {
   const allowed = methods.filter(
     (method) => operations.has(method) || (method === "OPTIONS" && !isOpen),
   );
-  return { path: path || "/", operations, isOpen, isProbe, allow: allowed.join(", ") };
+  return { path: group[0]?.path || "/", operations, isOpen, isProbe, allow: allowed.join(", ") };
 }

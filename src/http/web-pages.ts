@@ -52,7 +52,26 @@ export const redirectToConsole: Operation = {
   run: async ({ basePath }) => ({ status: 308, headers: { Location: `${basePath}/` } }),
 };
 
+/** A fern's leaf. */
+const icon =
+  "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'>" +
+  "<path d='M27 4C12 4 5 11 5 20c0 2 .4 4 1 6l2-5c5 1 10-1 13-5 3-3 5-7 6-12z' fill='#477a58'/>" +
+  "<path d='M5 29C7 20 13 14 20 11' fill='none' stroke='#f6f3ea' stroke-width='1.6'/></svg>";
+
 export const webPages: readonly Operation[] = [
+  {
+    name: "readIcon",
+    method: "GET",
+    // Where browsers look for one if a response, such as a probe's, names none.
+    path: "/favicon.ico",
+    isAtRoot: true,
+    run: async () => ({
+      status: 200,
+      contentType: "image/svg+xml",
+      headers: { "Cache-Control": "public, max-age=604800" },
+      body: icon,
+    }),
+  },
   {
     name: "readConsole",
     method: "GET",
@@ -99,7 +118,8 @@ const assets = new Map<string, PageFile>();
 /** Assets have relative addresses, so a page needn't know the base path. */
 async function buildPage(name: string, source: PageSource): Promise<PageFile> {
   const { page, style, script, library } = source;
-  let text = page.replace("{style}", await addAsset(name, "css", style));
+  let text = page.replace("{icon}", `data:image/svg+xml,${encodeURIComponent(icon)}`);
+  text = text.replace("{style}", await addAsset(name, "css", style));
   text = text.replace("{script}", await addAsset(name, "js", script));
   if (library) text = text.replace("{library}", await addAsset(`${name}-library`, "js", library));
   return createFile("text/html; charset=utf-8", text);

@@ -1,4 +1,4 @@
-/** Wires up what serves requests in one thread: app, authentication, group commit, tracing. */
+/** Wires up what serves requests in one thread: app, authentication, group commit. */
 import { memoizeAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
@@ -20,16 +20,11 @@ import {
 } from "../rate-limit/rate-limiter.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import type { Storage } from "../storage/storage.ts";
-import { createTracer } from "../tracing/request-trace.ts";
-import { SpanExporter } from "../tracing/span-exporter.ts";
 import { version } from "../version.ts";
 import { createReadinessMemory, Readiness, type ReadinessMemory } from "./readiness.ts";
 
-/** A collector that is away would otherwise fill the log. */
-const droppedSpansLogMs = 60_000;
-
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "database" | "jwt" | "usage" | "tracing" | "tls" | "events">> & {
+  Partial<Pick<Config, "database" | "jwt" | "usage" | "tls" | "events">> & {
     /** Where all threads count callers' requests. Absent: this thread counts alone. */
     readonly bucketMemory?: BucketMemory | undefined;
     /** What all threads know about the storage. Absent: this thread has its own. */
@@ -46,8 +41,6 @@ export interface Assembly {
   readonly writer: GroupCommit;
   readonly feed: EventFeed;
   readonly readiness: Readiness;
-  /** Absent if no collector is configured. */
-  readonly spans: SpanExporter | undefined;
 }
 
 export function assemble(
@@ -84,10 +77,9 @@ export function assemble(
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
   const authenticator = new Authenticator(storage, Date.now, jwts);
-  const { usage = unlimited, tracing } = config;
+  const { usage = unlimited } = config;
   const { rate } = usage;
   const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
-  const spans = tracing && createSpanExporter(tracing, log, metrics);
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
   const events = new Events(storage, config.events !== "off");
@@ -120,26 +112,6 @@ export function assemble(
     isSecure: config.tls !== undefined,
     usage,
     limiter,
-    beginTrace: spans && createTracer(tracing?.ratio ?? 1, (each) => spans.add(each)),
   });
-  return { app, authenticator, jwts, writer, feed, readiness, spans };
-}
-
-function createSpanExporter(
-  { endpoint, headers }: NonNullable<Config["tracing"]>,
-  log: Log,
-  metrics: Metrics,
-): SpanExporter {
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  return new SpanExporter({
-    endpoint,
-    headers,
-    version,
-    onDrop(count, reason) {
-      metrics.countDroppedSpans(count);
-      if (performance.now() - loggedAtMs < droppedSpansLogMs) return;
-      loggedAtMs = performance.now();
-      log.event("warn", "spans dropped", { reason });
-    },
-  });
+  return { app, authenticator, jwts, writer, feed, readiness };
 }

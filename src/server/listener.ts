@@ -69,7 +69,7 @@ export async function openListener(
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
-  const { app, authenticator, writer, feed, spans } = assembly;
+  const { app, authenticator, writer, feed } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
@@ -113,7 +113,6 @@ export async function openListener(
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
-    await spans?.flush();
   }
 
   return {

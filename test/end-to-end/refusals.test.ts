@@ -116,8 +116,6 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["token list --database FIVE", failure, "upgrade to 1.0 first"],
   ["backup NEW --database FIVE", failure, "upgrade to 1.0 first"],
   ["copy --from FIVE-URL --to NEW", failure, "upgrade to 1.0 first"],
-  ["serve --trace-ratio 1.1", usage, "--trace-ratio must be a number from 0 to 1"],
-  ["serve --trace-headers a=b --database NEW", usage, "need --trace-endpoint"],
   ["serve --jwt-issuer https://login.example", usage, "--jwt-audience is missing"],
   ["serve --jwt-audience plants", usage, "--jwt-issuer is missing"],
   ["serve --tls-cert CERT", usage, "--tls-key is missing"],

@@ -20,6 +20,24 @@ test("a base path without its slash leads to the console", async () => {
   expect((await below.fetch("GET /garden")).status).toBe(404);
 });
 
+test("the icon is at the root, whatever the base path, and needs no token", async () => {
+  for (const at of [world, below]) {
+    const response = await at.fetch("GET /favicon.ico");
+    expect([response.status, await response.text()]).toEqual([
+      200,
+      expect.stringMatching(/^<svg /),
+    ]);
+    checkHeaders(response.headers, {
+      "content-type": "image/svg+xml",
+      "cache-control": "public, max-age=604800",
+    });
+    expect((await at.fetch("HEAD /favicon.ico")).status).toBe(200);
+    expect((await at.fetch("POST /favicon.ico")).status).toBe(405);
+  }
+  expect((await below.fetch("GET /garden/v1/favicon.ico")).status).toBe(404);
+  expect(await (await world.fetch("GET /openapi.json")).text()).not.toContain("favicon");
+});
+
 describe.each(["/", "/docs"])("the page %s", (path) => {
   test("is HTML that is revalidated each time, under a strict policy", async () => {
     const response = await world.fetch(`GET ${path}`);
