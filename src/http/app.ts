@@ -1,17 +1,15 @@
 /**
- * A request's way through the service, stage by stage: its turn, host, path, method, token, rate,
- * scope, content type and body, the operation, the response. A request that waited too long is
- * refused after the scope. One with a long body doesn't wait for its first turn: there is room for
- * the body, or it's refused before the runtime has received it. One `catch` turns an error into a
- * problem, and one log line ends it.
+ * A request's way through the service, stage by stage: host, path, method, token, rate, scope,
+ * body, operation, response. One `catch` turns an error into a problem, and one log line ends it.
+ * `admission.ts` decides when a request begins.
  */
-import { noGarden } from "../async/fair-queue.ts";
 import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
 import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
+import { Admission } from "./admission.ts";
 import { type Arrival, checkHost, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
@@ -26,7 +24,7 @@ import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import { readInput } from "./request.ts";
-import { type Reservation, ReservedBytes } from "./reserved-bytes.ts";
+import type { Reservation } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { streamChunks } from "./stream.ts";
@@ -62,43 +60,36 @@ export function createApp(deps: AppDeps): App {
   const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
   const receive = createReceive(createRouter(context.basePath, all), authenticator);
   const cache = new ResponseCache();
-  const reservedBytes = new ReservedBytes();
+  const admission = new Admission(scheduler);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const logOverload = createOverloadLog(log);
   const finish = createFinish(log, metrics, deps.reportFailure);
 
-  /** Awaits only what must be looked up: one `await` takes as long as sending a cached list. */
-  async function handle(arrival: Arrival, isLate: boolean): Promise<Response> {
-    const { body } = arrival;
-    let caller: Caller | undefined;
+  async function handle(
+    arrival: Arrival,
+    reserved: Reservation,
+    refusal?: PlantStoreError,
+  ): Promise<Response> {
+    const { body, token } = arrival;
+    let caller = arrival.cachedCaller;
     let level: number | undefined;
     let tokenError: string | undefined;
-    let reserved: Reservation | undefined;
-    let hasWaited = false;
     let reply: Reply;
     try {
-      reserved = reserve(arrival, arrival.queue);
       const route = checkTarget(arrival);
       const operation = checkMethod(arrival, route);
       if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
       else {
         if (operation.scope) {
-          caller = arrival.cachedCaller;
-          if (!caller) {
-            if (arrival.token === undefined) throw unauthenticated;
-            hasWaited = true;
-            caller = await authenticator.authenticate(arrival.token);
-            reserved?.release();
-            reserved = reserve(arrival, caller.garden);
-          }
+          if (token === undefined) throw unauthenticated;
+          caller ??= await authenticate(token, reserved);
           // Counts even if the request is refused later.
           level = limiter?.take(caller);
           checkCaller(caller, operation.scope, level);
-          if (isLate) throw overloaded;
+          if (refusal) throw refusal;
         }
         if (operation.body) body.check(operation.body.bytesMax);
         const cached = findCachedReply(arrival, operation, caller);
-        hasWaited = true;
         reply = cached ?? (await runOperation(arrival, operation, caller, reserved));
       }
     } catch (error) {
@@ -107,22 +98,18 @@ export function createApp(deps: AppDeps): App {
       logAndCount(shown, arrival);
       reply = toProblem(shown, arrival, level);
     }
-    // The client is still sending its body. Such responses settle one at a time (see `Scheduler`),
-    // in a queue of their own: what has arrived of the body takes memory.
-    if (body.isPending && hasWaited) await scheduler.turn(earlyResponses);
+    if (admission.mustWait(arrival)) await admission.endOfTick();
     const { status } = reply;
     return respond(arrival, reply, caller, level, (error) => {
-      reserved?.release();
+      reserved.release();
       finish(arrival, { status, caller, tokenError, error });
     });
   }
 
-  /** Reserves memory until the response is sent. Fails if there's no room for a long body. */
-  function reserve({ body, operation }: Arrival, queue: string): Reservation | undefined {
-    if (!body.isPending && !operation?.body) return undefined;
-    const reserved = reservedBytes.open(queue);
-    if (body.isLong) reserved.add(body.bytesToReserve);
-    return reserved;
+  async function authenticate(token: string, reserved: Reservation): Promise<Caller> {
+    const caller = await authenticator.authenticate(token);
+    reserved.moveTo(caller.garden);
+    return caller;
   }
 
   function checkCaller(caller: Caller, scope: Scope, level: number | undefined): void {
@@ -145,7 +132,7 @@ export function createApp(deps: AppDeps): App {
     arrival: Arrival,
     operation: Operation,
     caller: Caller | undefined,
-    reserved: Reservation | undefined,
+    reserved: Reservation,
   ): Promise<Reply> {
     const { token } = arrival;
     const input = await readInput(operation, arrival, caller, reserved, scheduler);
@@ -249,10 +236,7 @@ export function createApp(deps: AppDeps): App {
   return {
     openPaths: openPaths(context.basePath, all),
     fetch(request, isExactOpenPath = true) {
-      const nowMs = performance.now();
-      const arrival = receive(request, isExactOpenPath, nowMs);
-      if (arrival.body.isLong || scheduler.mayRun(nowMs)) return handle(arrival, false);
-      return scheduler.turn(arrival.queue).then((isLate) => handle(arrival, isLate));
+      return admission.admit(receive(request, isExactOpenPath, performance.now()), handle);
     },
   };
 }
@@ -283,9 +267,6 @@ function isCacheable({ body }: Arrival, operation: Operation): boolean {
 function cacheKey({ operation, query }: Arrival, { garden }: Caller): string {
   return `${garden}\n${operation?.name}?${query}`;
 }
-
-/** The queue of responses that overtake their requests' bodies. */
-const earlyResponses = `${noGarden}early`;
 
 /** Failures of the service, not of the request. */
 const failureCodes: ReadonlySet<string> = new Set(["internal", "unavailable", "storage-full"]);

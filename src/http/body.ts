@@ -9,6 +9,8 @@ const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*
 /** What 1.0 took for many plants. */
 const jsonLinesType = /^application\/(?:jsonl|x-ndjson)\b/i;
 const smallBodyBytes = 4 * 1024;
+/** Reserved for a body that declares no length, until it has arrived or is longer. */
+const undeclaredBytes = 256 * 1024;
 /** A longer rest of a body that was refused isn't read. */
 const droppedBytesMax = 1024 * 1024;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -29,6 +31,8 @@ export class IncomingBody {
   readonly #declaredBytes: number | undefined;
   /** Whether there is a body that hasn't been read whole. */
   isPending: boolean;
+  /** There was no room for it. */
+  isRefused = false;
 
   constructor(request: Request) {
     const { headers } = request;
@@ -51,11 +55,11 @@ export class IncomingBody {
   }
 
   /**
-   * What to reserve for a long body before it's read. One without a length starts small and
-   * reserves more as it arrives. One over 1 MiB, or whose length isn't a number, is refused unread.
+   * What to reserve for a long body before it's read. One over 1 MiB, or whose length isn't a
+   * number, is refused unread.
    */
   get bytesToReserve(): number {
-    const bytes = this.#declaredBytes ?? smallBodyBytes;
+    const bytes = this.#declaredBytes ?? undeclaredBytes;
     return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
   }
 
@@ -76,12 +80,13 @@ export class IncomingBody {
     if (!this.isPending) return false;
     const bytes = this.#declaredBytes;
     // `!(…)`, because it may not be a number.
-    return this.#request.bodyUsed || bytes === undefined || !(bytes <= droppedBytesMax);
+    const isLong = bytes === undefined || !(bytes <= droppedBytesMax);
+    return isLong || this.isRefused || this.#request.bodyUsed;
   }
 
   /**
    * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`.
-   * `reserved` counts what has arrived of a body without a length.
+   * `reserved` follows the size of a body without a length.
    */
   read(bytesMax: number, reserved: Reservation): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -152,11 +157,14 @@ async function readChunks(
   const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
+  let reservedBytes = mustReserve ? undeclaredBytes : bytesMax;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
-    // The first bytes are reserved already, like all of a body with a length.
-    if (mustReserve && bytes > smallBodyBytes) reserved.add(chunk.byteLength);
+    if (bytes > reservedBytes) {
+      reserved.add(bytes - reservedBytes);
+      reservedBytes = bytes;
+    }
     chunks.push(chunk);
     // Until the next tick, bytes collect into one chunk: there can be 64 thousand single ones.
     if (chunks.length % chunksPerTick === 0) await new Promise(setImmediate);
@@ -165,6 +173,7 @@ async function readChunks(
   // wrong it responds with 400 and closes, and the request must have no effect.
   await new Promise(setImmediate);
   if (signal.aborted) throw invalid("must end with its last chunk");
+  if (mustReserve) reserved.add(bytes - reservedBytes);
   return Buffer.concat(chunks);
 }
 

@@ -13,7 +13,7 @@ export async function readInput(
   operation: Operation,
   arrival: Arrival,
   caller: Caller | undefined,
-  reserved: Reservation | undefined,
+  reserved: Reservation,
   scheduler: Scheduler,
 ): Promise<Input> {
   const { request, body: incoming } = arrival;
@@ -26,7 +26,7 @@ export async function readInput(
   // When the request arrived, its garden may not have been known.
   const queue = caller?.garden ?? arrival.queue;
   let body: unknown;
-  if (operation.body && reserved) {
+  if (operation.body) {
     const { bytesMax, parse } = operation.body;
     const text = await incoming.read(bytesMax, reserved).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;

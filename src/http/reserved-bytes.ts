@@ -9,7 +9,7 @@ const reservedBytesMax = 16 * 1024 * 1024;
 
 export class ReservedBytes {
   readonly #max: number;
-  readonly #byGarden = new Map<string, number>();
+  readonly #byQueue = new Map<string, number>();
   #total = 0;
 
   constructor(max = reservedBytesMax) {
@@ -17,34 +17,54 @@ export class ReservedBytes {
   }
 
   /** What one request reserves. The caller releases it. */
-  open(garden: string): Reservation {
-    let own = 0;
-    let isOpen = true;
-    return {
-      add: (bytes) => {
-        const ofGarden = (this.#byGarden.get(garden) ?? 0) + bytes;
-        // A closed one stops a body that is still arriving after its request was refused.
-        if (!isOpen || ofGarden > this.#max - this.#total) throw overloaded;
-        own += bytes;
-        this.#change(garden, bytes);
-      },
-      release: () => {
-        if (isOpen && own > 0) this.#change(garden, -own);
-        isOpen = false;
-      },
-    };
+  open(queue: string): Reservation {
+    return new Reservation(this, queue);
   }
 
-  #change(garden: string, bytes: number): void {
+  tryChange(queue: string, bytes: number): boolean {
+    const ofQueue = (this.#byQueue.get(queue) ?? 0) + bytes;
+    if (bytes > 0 && ofQueue > this.#max - this.#total) return false;
     this.#total += bytes;
-    const ofGarden = (this.#byGarden.get(garden) ?? 0) + bytes;
-    if (ofGarden === 0) this.#byGarden.delete(garden);
-    else this.#byGarden.set(garden, ofGarden);
+    if (ofQueue === 0) this.#byQueue.delete(queue);
+    else this.#byQueue.set(queue, ofQueue);
+    return true;
   }
 }
 
-export interface Reservation {
+export class Reservation {
+  readonly #all: ReservedBytes;
+  #queue: string;
+  #bytes = 0;
+  #isOpen = true;
+
+  constructor(all: ReservedBytes, queue: string) {
+    this.#all = all;
+    this.#queue = queue;
+  }
+
+  /** Returns whether there was room. A negative number gives bytes back. */
+  tryAdd(bytes: number): boolean {
+    // A closed one stops a body that is still arriving after its request was refused.
+    if (!this.#isOpen || !this.#all.tryChange(this.#queue, bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
   /** Fails with `overloaded` if the garden has reserved too much already. */
-  add(bytes: number): void;
-  release(): void;
+  add(bytes: number): void {
+    if (!this.tryAdd(bytes)) throw overloaded;
+  }
+
+  /** Counts for another garden from now on. Fails with `overloaded` if there is no room. */
+  moveTo(queue: string): void {
+    const bytes = this.#bytes;
+    this.add(-bytes);
+    this.#queue = queue;
+    this.add(bytes);
+  }
+
+  release(): void {
+    if (this.#isOpen && this.#bytes > 0) this.#all.tryChange(this.#queue, -this.#bytes);
+    this.#isOpen = false;
+  }
 }

@@ -27,6 +27,7 @@ type Resume = (isLate: boolean) => void;
 
 export class Scheduler {
   readonly #waiting = new FairQueue<Resume>(() => performance.now() - this.#stalledMs);
+  #ending: (() => void)[] = [];
   /** How long the process has stood still: nobody who waits then is held up by others. */
   #stalledMs = 0;
   #isScheduled = false;
@@ -50,6 +51,15 @@ export class Scheduler {
     return new Promise((resolve) => this.#waiting.push(garden, resolve));
   }
 
+  /**
+   * Resolves at the end of this tick, whatever else waits. Nothing may wait there that takes long:
+   * it's for responses that are ready.
+   */
+  endOfTick(): Promise<void> {
+    if (!this.#isScheduled) this.#schedule(performance.now());
+    return new Promise((resolve) => this.#ending.push(resolve));
+  }
+
   #schedule(nowMs: number): void {
     this.#isScheduled = true;
     this.#scheduledAtMs = nowMs;
@@ -61,12 +71,16 @@ export class Scheduler {
     const startMs = performance.now();
     const delayMs = startMs - this.#scheduledAtMs;
     if (delayMs > stallMs) this.#stalledMs += delayMs;
+    // One by one. If thousands of responses that overtake their requests' bodies settle together,
+    // the runtime recurses until the stack overflows.
+    for (const end of this.#ending.splice(0)) {
+      end();
+      drainMicrotasks();
+    }
     for (let nowMs = startMs; nowMs - startMs < tickMsMax; nowMs = performance.now()) {
       const next = this.#waiting.shift();
       if (!next) return;
       next.item(this.#waiting.isLate(next));
-      // Slice by slice. If thousands of responses that overtake their requests' bodies settle
-      // together, the runtime recurses until the stack overflows.
       drainMicrotasks();
     }
     if (this.#waiting.length > 0 && !this.#isScheduled) this.#schedule(performance.now());
