@@ -11,6 +11,32 @@ export interface Source<Item> {
   close(): void;
 }
 
+/** A client that reads slowly holds a chunk in memory, so many such clients get smaller chunks. */
+export class ChunkSizes {
+  readonly #limits: { readonly min: number; readonly max: number; readonly total: number };
+  #open = 0;
+
+  constructor(limits: { readonly min: number; readonly max: number; readonly total: number }) {
+    this.#limits = limits;
+  }
+
+  /** How large the next chunk may be. */
+  get size(): number {
+    const { min, max, total } = this.#limits;
+    return Math.min(max, Math.max(min, Math.floor(total / (this.#open + 1))));
+  }
+
+  /** Counts a stream until the function that it returns is called. */
+  open(): () => void {
+    let isOpen = true;
+    this.#open++;
+    return () => {
+      if (isOpen) this.#open--;
+      isOpen = false;
+    };
+  }
+}
+
 const encoder = new TextEncoder();
 
 /**

@@ -7,7 +7,7 @@ import { memoizeAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Operation, Reply } from "./operation.ts";
 import type { PageSource } from "./page-sources.ts";
-import type { Source } from "./stream.ts";
+import { ChunkSizes, type Source } from "./stream.ts";
 
 /** Only what this service sends. */
 const sharedPolicy = [
@@ -173,19 +173,20 @@ function fileReply(file: PageFile, more: Record<string, string>, requestHeaders:
  * The runtime hands a whole body to the kernel at once, and with megabytes that takes milliseconds,
  * in which nothing else runs. So a large file is sent in chunks.
  */
-const chunkBytes = 64 * 1024;
+const wholeBytesMax = 64 * 1024;
+const chunkSizes = new ChunkSizes({ min: 4_096, max: wholeBytesMax, total: 4 * 1024 * 1024 });
 
 function toBody(bytes: Uint8Array<ArrayBuffer>): Reply["body"] {
-  if (bytes.byteLength <= chunkBytes) return bytes;
+  if (bytes.byteLength <= wholeBytesMax) return bytes;
   let at = 0;
   const chunks: Source<Uint8Array> = {
     async next() {
       if (at >= bytes.byteLength) return undefined;
-      const chunk = bytes.subarray(at, at + chunkBytes);
-      at += chunkBytes;
+      const chunk = bytes.subarray(at, at + chunkSizes.size);
+      at += chunk.byteLength;
       return chunk;
     },
-    close() {},
+    close: chunkSizes.open(),
   };
   return chunks;
 }
