@@ -33,7 +33,7 @@ export interface Crowd {
   readonly comesBackAtOnce?: boolean;
   /** The crowd has JWTs of an issuer that the service trusts, all with a wrong signature. */
   readonly hasForgedJwts?: boolean;
-  /** What calls of the quiet user may take in the median, if other than usual. */
+  /** What `/healthz` may take in the median if other than usual, and other calls in proportion. */
   readonly medianMsMax?: number;
   /** By how much a process may grow, and how long a connection may stay open. */
   readonly grownMbMax?: number;

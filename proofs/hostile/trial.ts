@@ -184,7 +184,8 @@ function findFaults(
   const faults: string[] = [];
   for (const name of calls) {
     const [usualMedian, usualWorst] = limitsMs[name];
-    const median = (medianMsMax ?? usualMedian) * leniency;
+    const ownMedian = medianMsMax && (medianMsMax * usualMedian) / limitsMs.healthz[0];
+    const median = (ownMedian ?? usualMedian) * leniency;
     const worst = medianMsMax === undefined ? usualWorst * leniency : Number.POSITIVE_INFINITY;
     const { medianMs, worstMs } = times[name];
     if (medianMs > median) faults.push(`${name} took ${medianMs.toFixed(0)} ms in the median`);
@@ -237,10 +238,10 @@ async function prepareLibrary(services: readonly RunningService[], { send }: Cro
  * A crowd that sends without rest has less priority than the service: clients on other machines
  * wouldn't take its processors either.
  */
-function startFlooder({ next }: Crowd, order: FloodOrder) {
+function startFlooder({ next, comesBackAtOnce }: Crowd, order: FloodOrder) {
   const file = join(import.meta.dir, "flooder.ts");
   const command = [process.execPath, file, JSON.stringify(order)];
-  const child = Bun.spawn(next === "wait" ? command : ["nice", "-n", "10", ...command], {
+  const child = Bun.spawn(next === "wait" || comesBackAtOnce ? command : ["nice", "-n", "10", ...command], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
