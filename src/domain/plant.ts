@@ -52,14 +52,18 @@ const name = v.pipe(
   v.description(
     `1 to ${nameCodePointsMax} Unicode code points, not only white space, kept as sent.`,
   ),
-  v.metadata({ minLength: 1, maxLength: nameCodePointsMax }),
+  v.metadata({
+    minLength: 1,
+    maxLength: nameCodePointsMax,
+    pattern: "^[^\\x00]*[^\\s\\x00\\x85][^\\x00]*$",
+  }),
 );
 
 export const tagSchema = v.pipe(
   v.string("must be a string"),
   fits({ codePointsMax: tagCodePointsMax, mayBeBlank: true }),
   v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent. Empty if left out.`),
-  v.metadata({ maxLength: tagCodePointsMax }),
+  v.metadata({ maxLength: tagCodePointsMax, pattern: "^[^\\x00]*$" }),
 );
 
 export const plantIdSchema = v.pipe(

@@ -27,6 +27,7 @@ import { readInput } from "./request.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { serviceOperations } from "./service-operations.ts";
 import { streamChunks } from "./stream.ts";
 import { redirectToConsole, webPages } from "./web-pages.ts";
 
@@ -57,7 +58,12 @@ export interface App {
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, scheduler, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
-  const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
+  const all = [
+    ...operations,
+    ...serviceOperations,
+    ...webPages,
+    ...(context.basePath ? [redirectToConsole] : []),
+  ];
   const receive = createReceive(createRouter(context.basePath, all), authenticator);
   const cache = new ResponseCache();
   const admission = new Admission(scheduler);

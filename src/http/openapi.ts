@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { type Scope, scopes } from "../domain/caller.ts";
+import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
@@ -30,10 +30,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
     },
     servers: [{ url: basePath === "" ? "/" : basePath, description: "The service itself." }],
     security: [{ token: [] }],
-    tags: [
-      { name: "plants", description: "The plants of the caller's garden." },
-      { name: "service", description: "The service itself. No token is needed." },
-    ],
+    tags: [{ name: "plants", description: "The plants of the caller's garden." }],
     paths: describePaths(),
     components: {
       securitySchemes: {
@@ -49,7 +46,6 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
           header,
         ]),
       ),
-      parameters: { [toName(requestIdParameter.name)]: requestIdParameter },
       responses: describeProblems(),
       schemas: { ...schemas, Problem: problemSchema },
     },
@@ -78,14 +74,6 @@ const requestIdExample = "c6a2f1d09b3e-1";
 
 const requestIdPattern = "^[A-Za-z0-9._-]{1,128}$";
 
-const requestIdParameter = {
-  name: "X-Request-Id",
-  in: "header",
-  description: "Your id for this request. One that is malformed or contains a token is replaced.",
-  schema: { type: "string", pattern: requestIdPattern },
-  example: requestIdExample,
-};
-
 const sharedHeaders: Record<string, HeaderDescription> = {
   "X-Request-Id": {
     description:
@@ -112,7 +100,6 @@ const sharedHeaders: Record<string, HeaderDescription> = {
 const callerHeaders = Object.fromEntries(
   Object.keys(sharedHeaders).map((name) => [name, refer("headers", name)]),
 );
-const requestIdHeader = { "X-Request-Id": callerHeaders["X-Request-Id"] };
 
 function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = {}): Json {
   const described = Object.entries(headers).map(([name, header]) => {
@@ -129,49 +116,27 @@ function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = 
 function describePaths(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of operations) {
-    const described = describeOperation(operation);
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: described,
-      ...(operation.method === "GET" && { head: describeHead(operation, described) }),
+      [operation.method.toLowerCase()]: describeOperation(operation),
     };
   }
   return paths;
 }
 
 function describeOperation(operation: DocumentedOperation): Json {
-  const { name, summary, description, scope, parameters = {} } = operation;
+  const { name, summary, description, parameters = {} } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
   return {
     operationId: name,
-    tags: [scope ? "plants" : "service"],
+    tags: ["plants"],
     summary,
     description,
-    ...(!scope && { security: [] }),
-    parameters: [...described, refer("parameters", "X-Request-Id")],
+    parameters: described,
     ...(operation.body && {
       requestBody: { required: true, content: describeBody(operation.body) },
     }),
     responses: describeResponses(operation),
-  };
-}
-
-/** The same without bodies. The API reference leaves it out. */
-function describeHead(operation: DocumentedOperation, get: Json): Json {
-  const described = [
-    ...describeSuccesses(operation),
-    ...problemCodes(operation).map(
-      (code) => [problemInfo[code].status, describeProblem(code)] as const,
-    ),
-  ];
-  const responses = described.map(([status, { content: _, ...response }]) => [status, response]);
-  return {
-    ...get,
-    operationId: `${operation.name}Head`,
-    summary: `${operation.summary}: headers only`,
-    description: "The response to GET without its body.",
-    responses: Object.fromEntries(responses),
-    "x-scalar-ignore": true,
   };
 }
 
@@ -192,36 +157,39 @@ function describeParameter(name: string, parameter: Parameter): Json {
 }
 
 function describeResponses(operation: DocumentedOperation): Json {
-  const responses: Record<string, Json> = Object.fromEntries(describeSuccesses(operation));
+  const { success, otherSuccess } = operation;
+  const responses: Record<string, Json> = { [success.status]: describeSuccess(success) };
+  if (otherSuccess) responses[otherSuccess.status] = describeSuccess(otherSuccess);
   for (const code of problemCodes(operation)) {
     responses[problemInfo[code].status] = refer("responses", code);
   }
   return responses;
 }
 
-function describeSuccesses({ success, otherSuccess, scope }: DocumentedOperation) {
-  const all = otherSuccess ? [success, otherSuccess] : [success];
-  return all.map((each) => [each.status, describeSuccess(each, scope)] as const);
-}
-
-function describeSuccess(success: Success, scope: Scope | undefined): Json {
-  const { description, headers, contentType, alsoAsText, schema, examples, links } = success;
+function describeSuccess(success: Success): Json {
+  const { description, headers, contentType, schema, examples, links } = success;
   const content = contentType && {
     [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
-    ...(alsoAsText && { [alsoAsText]: { schema: refer("schemas", "Text") } }),
   };
   return {
     description,
-    headers: { ...(scope ? callerHeaders : requestIdHeader), ...describeHeaders(headers) },
+    headers: { ...callerHeaders, ...describeHeaders(headers) },
     ...(content && { content }),
     ...(links && { links }),
   };
 }
 
-function problemCodes({ problems = [], scope }: DocumentedOperation): readonly ErrorCode[] {
-  const possible: ErrorCode[] = ["invalid-request", "internal", ...problems];
-  if (scope) possible.push("unauthenticated", "forbidden", "rate-limited", "unavailable");
-  return possible;
+/** What any operation may respond with, and what this one may. */
+function problemCodes({ problems = [] }: DocumentedOperation): readonly ErrorCode[] {
+  return [
+    "invalid-request",
+    "unauthenticated",
+    "forbidden",
+    "rate-limited",
+    "internal",
+    "unavailable",
+    ...problems,
+  ];
 }
 
 const retryAfter: HeaderDescription = {
@@ -269,7 +237,7 @@ function describeProblem(code: ErrorCode): Json {
   return {
     description: `${title}.`,
     headers: {
-      ...(code === "unauthenticated" ? requestIdHeader : callerHeaders),
+      ...callerHeaders,
       ...describeHeaders(problemHeaders[code]),
     },
     content: { "application/problem+json": { schema: refer("schemas", "Problem"), example } },
@@ -292,18 +260,18 @@ const errorsSchema = {
   },
 };
 
+/** Open, because a proxy in front of the service may send problems of its own. */
 const problemSchema = {
   type: "object",
-  required: ["type", "title", "status", "detail", "requestId"],
+  required: ["type", "title", "status", "detail"],
   properties: {
-    type: { type: "string", enum: codes.map(problemType) },
+    type: { type: "string", description: "A URN with the problem's code." },
     title: { type: "string" },
-    status: { type: "integer", enum: codes.map((code) => problemInfo[code].status) },
+    status: { type: "integer", format: "int32" },
     detail: { type: "string", description: "What to fix. Safe to show." },
-    requestId: { type: "string", pattern: requestIdPattern },
+    requestId: { type: "string", description: "Absent if the service didn't see the request." },
     errors: errorsSchema,
   },
-  additionalProperties: false,
   externalDocs: {
     description: "Problem Details for HTTP APIs (RFC 9457).",
     url: "https://www.rfc-editor.org/rfc/rfc9457",
@@ -325,13 +293,13 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     description: "What became of one plant of a bulk: its id, or why it was refused.",
     required: ["status"],
     properties: {
-      status: { type: "integer", enum: [201, 409, 422, 507] },
+      status: { type: "integer", format: "int32", description: "201, 409, 422 or 507." },
       id: { type: "integer", format: "int64", description: "With status 201." },
       replayed: {
         type: "boolean",
         description: "`true` if an earlier request with the same key created the plant.",
       },
-      code: { type: "string", enum: codes, description: "The code of the problem." },
+      code: { type: "string", description: "The code of the problem." },
       detail: { type: "string", description: "What to fix. Safe to show." },
     },
     additionalProperties: false,
@@ -376,12 +344,19 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
         format: "int64",
         description: "Counts from 1 in each garden, without gaps.",
       },
-      type: { type: "string", enum: ["plant.created", "plant.replaced", "plant.deleted"] },
+      type: {
+        type: "string",
+        description: "`plant.created`, `plant.replaced` or `plant.deleted`.",
+      },
       at: { type: "string", format: "date-time" },
       user: { type: "string", description: "Who made the change." },
-      plant: refer("schemas", "Plant"),
+      plant: refer("schemas", "EventPlant"),
     },
     additionalProperties: false,
+  },
+  EventPlant: {
+    ...describeSchema(v.required(plantSchema)),
+    description: "The plant after the change or, if it was deleted, before it.",
   },
   Me: {
     type: "object",
@@ -404,8 +379,6 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     },
     additionalProperties: false,
   },
-  Text: { type: "string" },
-  Document: { type: "object" },
 };
 
 /** The schema's checks are functions, so their limits come from its metadata. */
@@ -429,7 +402,7 @@ function describeSchema(schema: v.GenericSchema): Json {
   return { ...described, additionalProperties: false };
 }
 
-function refer(kind: "headers" | "parameters" | "responses" | "schemas", name: string): Json {
+function refer(kind: "headers" | "responses" | "schemas", name: string): Json {
   return { $ref: `#/components/${kind}/${toName(name)}` };
 }
 

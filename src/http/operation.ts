@@ -105,8 +105,6 @@ export interface Success {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
   readonly contentType?: string;
-  /** The same as text of this type, if the client asks for that. */
-  readonly alsoAsText?: string;
   readonly schema?: SchemaName;
   readonly examples?: Readonly<Record<string, unknown>>;
   /** Operations that follow from the response. */
@@ -134,9 +132,8 @@ export type SchemaName =
   | "TagCountList"
   | "Event"
   | "EventList"
-  | "Me"
-  | "Text"
-  | "Document";
+  | "EventPlant"
+  | "Me";
 
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:

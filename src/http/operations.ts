@@ -42,7 +42,6 @@ import {
   renderPlant,
   toContentHashes,
 } from "./response.ts";
-import { serviceOperations } from "./service-operations.ts";
 import { validateObject } from "./validation.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
@@ -84,16 +83,6 @@ const idempotencyKey = (charactersMax: number) =>
   }) as const;
 
 const etag = { ETag: { ...entityTagHeader, description: "A hash of the plant's name and tag." } };
-
-/** What a client can do next with a plant that it stored; `id` says where its id is. */
-function linksToPlant(id: string) {
-  const unchanged = { id, "If-Match": "$response.header.ETag" };
-  return {
-    getPlant: { operationId: "getPlant", parameters: { id } },
-    putPlant: { operationId: "putPlant", parameters: unchanged },
-    deletePlant: { operationId: "deletePlant", parameters: unchanged },
-  };
-}
 
 const locationHeader = {
   description: "The path of the plant, with the base path. The last segment is the id.",
@@ -142,8 +131,6 @@ const createPlant = plantOperation({
     contentType: "application/json",
     schema: "Plant",
     examples: { created: { value: examplePlant } },
-    // They need `include=id`: no expression takes the id out of `Location`.
-    links: linksToPlant("$response.body#/id"),
   },
   problems: [
     "conflict",
@@ -430,7 +417,10 @@ const putPlant = plantOperation({
     contentType: "application/json",
     schema: "Plant",
     examples: { created: { value: examplePlant } },
-    links: linksToPlant("$request.path.id"),
+    links: {
+      getPlant: { operationId: "getPlant", parameters: { id: "$request.path.id" } },
+      deletePlant: { operationId: "deletePlant", parameters: { id: "$request.path.id" } },
+    },
   },
   problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
   async run({ plants, basePath }, { caller, body, parameters }) {
@@ -516,7 +506,6 @@ const listEvents = plantOperation({
       },
     },
     contentType: "application/json",
-    alsoAsText: "text/event-stream",
     schema: "EventList",
     examples: {
       created: {
@@ -594,5 +583,4 @@ export const operations: readonly DocumentedOperation[] = [
   listTags,
   listEvents,
   getMe,
-  ...serviceOperations,
 ];
