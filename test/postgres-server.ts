@@ -69,9 +69,11 @@ export async function startPostgres(
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
-  const text = new TextDecoder().decode((await output.read()).value);
-  const [port, pid, folder] = text.trim().split(" ");
-  if (!port || !pid || !folder) throw new Error("PostgreSQL did not start.");
+  const text = new TextDecoder().decode((await output.read()).value).trim();
+  const [port, pid, folder] = text.split(" ");
+  if (text.startsWith("failed:") || !port || !pid || !folder) {
+    throw new Error(`PostgreSQL did not start${text.replace("failed", "")}`);
+  }
   return {
     port: Number(port),
     pid: Number(pid),

@@ -61,11 +61,6 @@ if (typeof chromium === "string" && required.includes("browser")) {
   process.exit(1);
 }
 
-const template = join(folder, "postgres");
-mkdirSync(template);
-await (await startPostgres([], { folder: template })).stop();
-process.env.PLANTSTORE_TEST_PGDATA = template;
-
 const data = join(root, "data");
 const hadData = existsSync(data);
 const timings: Record<string, number> = {
@@ -116,7 +111,12 @@ function findFiles(): string[] {
 /** Runs one file after the other, with a PostgreSQL that no other file uses at the same time. */
 async function work(): Promise<void> {
   // Nothing here outlives the tests, so nothing waits for the disk.
-  const server = await startPostgres(["-c", "fsync=off", "-c", "full_page_writes=off"]);
+  const flags = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+  const server = await startPostgres(flags).catch((error) => {
+    print(error.message);
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(1);
+  });
   for (let file = waiting.shift(); file !== undefined && !isStopped; file = waiting.shift()) {
     const result = await runFile(file, server.port);
     if (isStopped && result.failed > 0) break;
