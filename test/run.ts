@@ -1,156 +1,163 @@
 /**
- * Runs the tests (`npm run test:all`): several files at a time, each in a process of its own, with
- * a PostgreSQL for each that runs and one Chromium for all. Takes parts of file names, and flags of
- * `bun test`. Fails when a test makes the working folder's data, which belong to the service that
- * may run here.
+ * Runs tests: `quick` (npm test), `slow` (npm run test:slow) or `all`. Takes parts of file names,
+ * and flags of `bun test`. All test files share one PostgreSQL and one Chromium; the checks of
+ * style and types run beside them. Fails when a test makes the working folder's data, which belong
+ * to the service that may run here.
  */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Subprocess } from "bun";
 import { startChromium } from "./browser/chromium.ts";
-import { startPostgres } from "./postgres-server.ts";
-import { describeResult, type FileResult, readResult, summarize } from "./report.ts";
-import committedTimings from "./timings.json" with { type: "json" };
+import { startSharedPostgres } from "./postgres-server.ts";
 
 const root = join(import.meta.dir, "..");
 const outputFolder = join(import.meta.dir, ".output");
-const timingsFile = Bun.file(join(outputFolder, "timings.json"));
+const timings = join(outputFolder, "file-times.json");
 /** Tests wait for processes and timers as much as they compute. */
 const workersCount = 2 * availableParallelism();
-/** These look at response times, so they run after the others, beside those that mostly wait. */
-const measuring = new Set(["proofs/hostile/hostile.test.ts"]);
-const mostlyWaiting = new Set([
-  "test/end-to-end/hanging-storage.test.ts",
-  "src/storage/postgres/transaction.test.ts",
-]);
-/** Far beyond what any file takes: something hangs. */
-const fileMs = 15 * 60_000;
-const startedAtMs = performance.now();
+/** Far beyond what a run takes: something hangs. */
+const runMs = 20 * 60_000;
+/** Begin first in a run that knows no times yet, so that none is left to run alone at the end. */
+const longFolders = ["test/browser/", "test/slow/", "proofs/", "test/end-to-end/", "test/client/"];
 
-const parameters = process.argv.slice(2);
+const [set = "all", ...parameters] = process.argv.slice(2);
 const flagsAt = parameters.findIndex((each) => each.startsWith("-"));
-const patterns = flagsAt < 0 ? parameters : parameters.slice(0, flagsAt);
+const parts = flagsAt < 0 ? parameters : parameters.slice(0, flagsAt);
 const flags = flagsAt < 0 ? [] : parameters.slice(flagsAt);
+const files = findFiles();
+if (files.length === 0) fail(`No test file has a name with ${parts.join(" or ")}.`);
 
 const required = (process.env.PLANTSTORE_TEST_REQUIRE ?? "").split(",").filter(Boolean);
 const lacking = required.filter((name) => name !== "browser" && Bun.which(name) === null);
-if (lacking.length > 0) {
-  print(`Required for these tests, but not installed: ${lacking.join(", ")}`);
-  process.exit(1);
-}
+if (lacking.length > 0) fail(`Required for these tests, but not installed: ${lacking.join(", ")}`);
 
+const startedAtMs = performance.now();
+const data = join(root, "data");
+const hadData = existsSync(data);
 /** Whatever tests leave behind goes with it. PostgreSQL's own user must get in, too. */
 const folder = mkdtempSync(join(tmpdir(), "plantstore-tests-"));
 chmodSync(folder, 0o755);
 mkdirSync(outputFolder, { recursive: true });
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+process.env.TMPDIR = folder;
 
-const chromiumStarting = startChromium();
-const running = new Set<Subprocess>();
-let isStopped = false;
-// Tests end first, and then what they used.
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, () => {
-    isStopped = true;
-    for (const child of running) child.kill(signal);
-  });
-}
-const chromium = await chromiumStarting;
+const isWhole = set === "quick" && parameters.length === 0;
+const checks = isWhole ? ["check:style", "check:types"].map(runCheck) : [];
+const [postgres, chromium] = await Promise.all([
+  startSharedPostgres().catch((error) => fail(error.message)),
+  startChromium(),
+]);
+const browser = typeof chromium === "object" ? chromium.endpoint : chromium;
 if (typeof chromium === "string" && required.includes("browser")) {
-  print(`Required for these tests: a browser. ${chromium}`);
-  process.exit(1);
+  fail(`Required for these tests: a browser. ${chromium}`);
 }
-
-const template = join(folder, "postgres");
-mkdirSync(template);
-await (await startPostgres([], { folder: template })).stop();
-process.env.PLANTSTORE_TEST_PGDATA = template;
-
-const data = join(root, "data");
-const hadData = existsSync(data);
-const timings: Record<string, number> = {
-  ...committedTimings,
-  ...(await timingsFile.json().catch(() => ({}))),
-};
-const files = findFiles();
-const isLast = (file: string) => measuring.has(file) || mostlyWaiting.has(file);
-const waiting = files.filter((file) => !isLast(file));
-const results: FileResult[] = [];
-print(`${files.length} test files, ${workersCount} at a time, the slowest first`);
-await Promise.all(Array.from({ length: Math.min(workersCount, waiting.length) }, work));
-if (!isStopped) {
-  waiting.push(...files.filter(isLast));
-  await Promise.all(waiting.map(work));
-}
+const tests = await runTests();
+const failedChecks = (await Promise.all(checks)).filter((isOk) => !isOk).length;
 if (typeof chromium === "object") await chromium.stop();
-rmSync(folder, { recursive: true, force: true });
+await postgres.stop();
 
-if (flags.length === 0) await Bun.write(timingsFile, JSON.stringify(timings, undefined, 2));
-print(summarize(results, (performance.now() - startedAtMs) / 1000));
 const hasMadeData = !hadData && existsSync(data);
 if (hasMadeData) print(`Tests made ${data}.`);
-if (files.length === 0) print(`No test file has a name with ${patterns.join(" or ")}.`);
-const unexplained = results.filter((each) => each.skipped > 0 && each.skipReasons.length === 0);
-for (const { file } of unexplained) print(`${file} skips without a reason: see test/skipping.ts.`);
-const isFailed = results.length < files.length || results.some(({ failed }) => failed > 0);
-const isWrong = hasMadeData || unexplained.length > 0 || files.length === 0;
-process.exit(isFailed || isWrong ? 1 : 0);
+const others = failedChecks + (hasMadeData ? 1 : 0);
+const failed = Math.max(tests.failed, tests.exitCode === 0 ? 0 : 1) + others;
+print(`\n${files.length} test files in ${secondsSince(startedAtMs)} s`);
+const skipped = tests.skipped > 0 ? `, ${tests.skipped} skipped` : "";
+print(`${tests.passed} passed, ${failed} failed${skipped}`);
+process.exit(failed > 0 ? 1 : 0);
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** The slowest first, so that none is left to run alone at the end. */
+function fail(reason: string): never {
+  print(reason);
+  process.exit(1);
+}
+
+function secondsSince(ms: number): number {
+  return Math.round((performance.now() - ms) / 1000);
+}
+
+/** The short forms of proofs are slow, and so is everything in test/slow/. */
 function findFiles(): string[] {
-  const secondsOf = (file: string) => timings[file] ?? 1;
-  return [
-    ...new Bun.Glob("{src,client,console,test,proofs,deploy,scripts,bench}/**/*.test.ts").scanSync({
-      cwd: root,
-    }),
-  ]
+  const pattern = "{src,client,console,test,proofs,deploy,scripts,bench}/**/*.test.{ts,tsx}";
+  return [...new Bun.Glob(pattern).scanSync({ cwd: root })]
     .filter((file) => !file.includes("node_modules/"))
-    .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
-    .toSorted((a, b) => secondsOf(b) - secondsOf(a));
+    .filter((file) => set === "all" || isSlow(file) === (set === "slow"))
+    .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
 }
 
-/** Runs one file after the other, with a PostgreSQL that no other file uses at the same time. */
-async function work(): Promise<void> {
-  // Nothing here outlives the tests, so nothing waits for the disk.
-  const server = await startPostgres(["-c", "fsync=off", "-c", "full_page_writes=off"]);
-  for (let file = waiting.shift(); file !== undefined && !isStopped; file = waiting.shift()) {
-    const result = await runFile(file, server.port);
-    if (isStopped && result.failed > 0) break;
-    results.push(result);
-    timings[file] = Math.round(result.seconds * 10) / 10;
-    const position = `[${String(results.length).padStart(3)}/${files.length}]`;
-    print(describeResult(result, position));
-  }
-  await server.stop();
+function isSlow(file: string): boolean {
+  return file.startsWith("proofs/") || file.startsWith("test/slow/");
 }
 
-async function runFile(file: string, postgresPort: number): Promise<FileResult> {
-  // A file, because a process that a test left behind would keep a pipe open.
-  const outputPath = join(folder, `output-${file.replaceAll("/", "-")}`);
-  const output = openSync(outputPath, "w");
-  const fileStartedAtMs = performance.now();
+/** Prints what it says only if it fails. */
+async function runCheck(script: string): Promise<boolean> {
+  const checkStartedAtMs = performance.now();
+  const child = Bun.spawn(["npm", "run", "-s", script], { cwd: root, stderr: "pipe" });
+  const texts = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  const isOk = (await child.exited) === 0;
+  if (!isOk) print(texts.join(""));
+  print(`${isOk ? "ok  " : "FAIL"} ${script}, ${secondsSince(checkStartedAtMs)} s`);
+  return isOk;
+}
+
+interface Totals {
+  readonly exitCode: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** Shows the output of `bun test`, which says what failed and what was skipped, and why. */
+async function runTests(): Promise<Totals> {
+  if (!existsSync(timings)) await guessTimings();
+  const remembered = flags.length === 0 ? [`--timings=${timings}`, "--update-timings"] : [];
+  const options = ["--only-failures", "--timeout=120000", ...remembered, ...flags];
   const child = Bun.spawn(
-    [process.execPath, "test", "--only-failures", "--timeout=120000", ...flags, `./${file}`],
+    [
+      process.execPath,
+      "test",
+      `--parallel=${workersCount}`,
+      ...options,
+      ...files.map((file) => `./${file}`),
+    ],
     {
       cwd: root,
       env: {
         ...process.env,
-        TMPDIR: folder,
-        PLANTSTORE_TEST_POSTGRES: String(postgresPort),
-        PLANTSTORE_TEST_BROWSER: typeof chromium === "object" ? chromium.endpoint : chromium,
+        PLANTSTORE_TEST_POSTGRES: String(postgres.port),
+        PLANTSTORE_TEST_BROWSER: browser,
       },
-      stdio: ["ignore", output, output],
-      timeout: fileMs,
-      killSignal: "SIGKILL",
+      stdio: ["ignore", "inherit", "pipe"],
+      timeout: runMs,
     },
   );
-  running.add(child);
+  // Tests end first, and then what they use.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
+  let output = "";
+  for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+    output += text;
+    process.stderr.write(text);
+  }
+  // The totals stand at the end.
+  const count = (what: string) =>
+    Number(
+      output
+        .match(new RegExp(`^ (\\d+) ${what}`, "gm"))
+        ?.at(-1)
+        ?.match(/\d+/) ?? 0,
+    );
+  const [passed, skipped] = [count("pass"), count("skip")];
   const exitCode = await child.exited;
-  running.delete(child);
-  const seconds = (performance.now() - fileStartedAtMs) / 1000;
-  return readResult(file, await Bun.file(outputPath).text(), { exitCode, seconds });
+  return { exitCode, passed, failed: Math.max(count("fail"), count("error")), skipped };
+}
+
+async function guessTimings(): Promise<void> {
+  const guess = (file: string) => {
+    const at = longFolders.findIndex((name) => file.startsWith(name));
+    return at < 0 ? 1_000 : 30_000 / (at + 1);
+  };
+  const guesses = Object.fromEntries(files.map((file) => [file, guess(file)]));
+  await Bun.write(timings, JSON.stringify({ version: 1, files: guesses }));
 }

@@ -1,12 +1,10 @@
 /** Skips tests where the machine lacks what they need, and says why. */
 
-/** Marks a line of a test's output that test/run.ts repeats at the end. */
-export const skipMark = "Skipped: ";
 const reasonsGiven = new Set<string>();
 
 /** For `skipIf`: returns whether to skip, and prints the reason once. */
 export function skipsUnless(isThere: boolean, reason: string): boolean {
-  if (!isThere && !reasonsGiven.has(reason)) process.stderr.write(`${skipMark}${reason}\n`);
+  if (!isThere && !reasonsGiven.has(reason)) process.stderr.write(`Skipped: ${reason}\n`);
   if (!isThere) reasonsGiven.add(reason);
   return !isThere;
 }

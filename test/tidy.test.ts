@@ -146,11 +146,6 @@ describe("files", () => {
     expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
   });
 
-  test("whose time is kept are there", () => {
-    const timed = Object.keys(JSON.parse(read("test/timings.json")));
-    expect(timed.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  });
-
   test("hold no leftovers", () => {
     const leftovers = /\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\.only\(|debu[g]ger;|console\.lo[g]/;
     expect(allCode.filter((path) => leftovers.test(read(path)))).toEqual([]);

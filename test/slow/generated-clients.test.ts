@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, mock, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
-import { type RunningService, startService } from "./end-to-end/running-service.ts";
-import { expected, type Generator, makeClients, runClient } from "./generated-client.ts";
+import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { expected, type Generator, makeClients, runClient } from "../generated-client.ts";
 
 // The generators build on the compiler's old programming interface, which TypeScript 7 lacks.
 mock.module("typescript", () => ({ ...ts, default: ts }));
 
-const outputs = join(import.meta.dir, ".output");
+const outputs = join(import.meta.dir, "../.output");
 const generateMs = 300_000;
 
 const generators: Readonly<Record<string, Generator>> = {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { type Release, stallPostgres, stallSqlite } from "../../proofs/overload/flood.ts";
+import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
-import { type RunningService, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 

@@ -2,10 +2,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { collect, makeCaller, waitFor } from "../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../test/temporary-folder.ts";
+import { collect, makeCaller, waitFor } from "../end-to-end/running-service.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-const program = join(import.meta.dir, "try-postgres.ts");
+const program = join(import.meta.dir, "../../deploy/try-postgres.ts");
 /** PostgreSQL and two instances take long to start on a busy machine. */
 const startMs = 90_000;
 setDefaultTimeout(2 * startMs);

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
+import { collect, readOutput, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { collect, readOutput, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
