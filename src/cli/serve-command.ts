@@ -37,16 +37,15 @@ export const serveCommand: Command = {
     for (const typo of findTypos(Object.keys(process.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
+    // A terminal that closes must not end it, nor a hook that renews certificates.
+    process.on("SIGHUP", () =>
+      log.event("warn", "SIGHUP ignored: restart the service to use a new certificate"),
+    );
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../server/serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
-    // Handled from here on, because a start may have read the files before they changed. Without
-    // TLS there is nothing to reload.
-    process.on("SIGHUP", () =>
-      starting.then((service) => service.reloadCertificate()).catch(() => {}),
-    );
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
     if (!service) return;
