@@ -5,7 +5,6 @@ import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
 import type { EventFeed } from "../http/event-stream.ts";
-import type { StreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -13,7 +12,7 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { Readiness, ReadinessMemory } from "./readiness.ts";
+import type { Readiness } from "./readiness.ts";
 
 /** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
@@ -29,8 +28,6 @@ export const drainMs = 8_000;
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly bucketMemory: BucketMemory | undefined;
-  readonly readinessMemory: ReadinessMemory;
-  readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
   /** Absent: plain HTTP. */

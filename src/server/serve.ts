@@ -2,7 +2,6 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { createStreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -13,7 +12,6 @@ import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { createReadinessMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -43,8 +41,6 @@ export async function serve(
     limits,
     certificate,
     bucketMemory,
-    readinessMemory: createReadinessMemory(),
-    streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
