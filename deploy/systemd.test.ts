@@ -1,6 +1,6 @@
 /**
- * What can be checked of the units where no systemd runs: what a reload does, what a backup leaves,
- * and what follows a start that fails.
+ * What can be checked of the units where no systemd runs: what a backup leaves, and what
+ * follows a start that fails.
  */
 import { describe, expect, test } from "bun:test";
 import {
@@ -12,37 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runProgram, startService, waitFor } from "../test/end-to-end/running-service.ts";
+import { runProgram } from "../test/end-to-end/running-service.ts";
 import { skipsWithout } from "../test/skipping.ts";
 import { makeTemporaryFolder } from "../test/temporary-folder.ts";
 
 const unit = readFileSync(join(import.meta.dir, "systemd/plantstore.service"), "utf8");
-const certificates = join(import.meta.dir, "../test/certificates");
-
-/** As systemd would run it. */
-async function reload(pid: number): Promise<number> {
-  const line = /^ExecReload=(.*)$/m.exec(unit)?.[1] ?? "";
-  // A minimal Debian, which has no systemd, has kill only in its shell.
-  const command = line.replace("$MAINPID", String(pid)).replace("/bin/kill", "kill");
-  return Bun.spawn(["sh", "-c", command]).exited;
-}
-
-test("a reload reads the certificate again", async () => {
-  const variables = {
-    PLANTSTORE_TLS_CERT: join(certificates, "server.pem"),
-    PLANTSTORE_TLS_KEY: join(certificates, "server-key.pem"),
-  };
-  await using service = await startService({ variables });
-  expect(await reload(service.pid)).toBe(0);
-  await waitFor(() => service.output().out.includes("certificate reloaded") || undefined);
-});
-
-test("a reload without a certificate leaves the service alone", async () => {
-  await using service = await startService();
-  expect(await reload(service.pid)).toBe(0);
-  await Bun.sleep(200);
-  expect((await service.call("GET /healthz")).status).toBe(200);
-});
 
 describe("the backup unit", () => {
   const backup = readFileSync(join(import.meta.dir, "systemd/plantstore-backup.service"), "utf8");

@@ -131,7 +131,7 @@ export const settings = {
     `threads that serve; auto: one per processor, up to ${automaticThreadsMax}, and 1 on PostgreSQL`,
     or("auto", integer(1, 64))),
   tlsCert: row("--tls-cert PATH", "",
-    "certificate and its chain (PEM), for https; SIGHUP reads it again", path),
+    "certificate and its chain (PEM), for https", path),
   tlsKey: row("--tls-key PATH", "", "the certificate's private key (PEM)", path),
   jwtIssuer: row("--jwt-issuer URL", "",
     "the OpenID issuer whose JWTs are accepted as tokens", issuerUrl),

@@ -214,7 +214,7 @@ test.each<[Format, string, string]>([
 
 test.each([
   ["plants.CSV", "csv"],
-  ["plants.tsv", "csv"],
+  ["plants.tsv", undefined],
   ["plants.json", "json"],
   ["plants.jsonl", "jsonl"],
   ["plants.ndjson", "jsonl"],

@@ -34,7 +34,6 @@ export type Format = (typeof formats)[number];
 /** By the file's extension; absent if that says nothing. */
 export function formatOf(path: string): Format | undefined {
   const [, extension = ""] = /\.(\w+)$/.exec(path.toLowerCase()) ?? [];
-  if (extension === "tsv") return "csv";
   if (extension === "ndjson") return "jsonl";
   return formats.find((each) => each === extension);
 }

@@ -3,11 +3,8 @@ import { issueToken, makeToken, type NewToken } from "../../src/auth/opaque-toke
 import type { Storage } from "../../src/storage/storage.ts";
 import { type OpenIdIssuer, sign } from "../../test/openid-issuer.ts";
 
-/**
- * `none`: no token was sent. `refused`: an invalid one was sent. `undecided`: it is signed by a key
- * that the service doesn't know and may not fetch yet.
- */
-export type Standing = "none" | "refused" | "undecided" | "read" | "write";
+/** `none`: no token was sent. `refused`: an invalid one was sent. */
+export type Standing = "none" | "refused" | "read" | "write";
 
 export interface Credential {
   readonly name: string;
@@ -56,7 +53,7 @@ export async function makeCredentials(
     "JWT to read": ["read", await jwt({ scope: "read" })],
     "expired JWT": ["refused", await jwt({ exp: 1 })],
     "JWT by another issuer": ["refused", await jwt({ iss: "https://evil.test" })],
-    "JWT by a withdrawn key": ["undecided", await jwt({}, withdrawn)],
+    "JWT by a withdrawn key": ["refused", await jwt({}, withdrawn)],
     "JWT with another's signature": ["refused", `${header}.${payload}.${foreignSignature}`],
   };
   return Object.entries(credentials).map(

@@ -75,6 +75,11 @@ export class Authenticator {
     return undefined;
   }
 
+  /** The garden of a token that was valid before, for its queue. It may not be valid any more. */
+  findGarden(token: string): string | undefined {
+    return this.#known.get(token)?.caller.garden ?? this.#jwts?.findGarden(token);
+  }
+
   /** Clears the cache if any process added or revoked a token since. */
   async refresh(): Promise<void> {
     const nowMs = this.#nowMs();

@@ -1,15 +1,13 @@
-/**
- * The keys of the JWT issuer. `jose` caches and selects them; the limits on asking for them are
- * here: how often, how much is read, and how many requests wait for how long.
- */
+/** The keys of the JWT issuer, which `jose` caches: where they are, and when to ask for them. */
 import type {
-  createRemoteJWKSet,
+  CryptoKey,
   FetchImplementation,
   JWKSCacheInput,
-  JWTVerifyGetKey,
+  JWSHeaderParameters,
+  RemoteJWKSet,
 } from "jose";
-import { deadline } from "../async/deadline.ts";
-import { PlantStoreError } from "../domain/errors.ts";
+import { memoizeAsync } from "../async/share.ts";
+import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 
 export interface KeySource {
   /** The exact claim `iss`, and the base of the discovery document's URL. */
@@ -18,30 +16,18 @@ export interface KeySource {
   readonly keysUrl: string | undefined;
 }
 
-/** Tokens with unknown keys make us ask the issuer at most this often. */
+/** The issuer is asked at most this often, whatever tokens arrive. */
 const cooldownMs = 10_000;
-/** An issuer that fails is asked again after this time. */
-const retryMs = 1_000;
 /** How long keys count when the issuer can't confirm them. */
 const keysMaxAgeMs = 3_600_000;
-const fetchTimeoutMs = 5_000;
-/** Of a key set or a discovery document; large issuers publish 20 KB. */
-const documentBytesMax = 256 * 1024;
-
-/** Requests that wait for the issuer at the same time, and how long each of them does. */
-const waitingMax = 256;
-const waitMs = 1_000;
-
-type KeySet = ReturnType<typeof createRemoteJWKSet>;
 
 export class IssuerKeys {
-  readonly #source: KeySource;
   readonly #cache: JWKSCacheInput = {};
-  #keySet: Promise<KeySet> | undefined;
-  #waiting = 0;
+  /** Loads `jose` only where an issuer is configured: it takes 60 ms and more. */
+  readonly #open: () => Promise<RemoteJWKSet>;
 
   constructor(source: KeySource) {
-    this.#source = source;
+    this.#open = memoizeAsync(() => openKeySet(source, this.#cache));
   }
 
   /** When the issuer last sent its keys; absent before the first time. */
@@ -51,61 +37,40 @@ export class IssuerKeys {
 
   /** Fetches the keys. If that fails, the known ones count until they are too old. */
   async refresh(): Promise<void> {
-    await (await this.#open()).reload();
+    const keys = await this.#open();
+    if (!keys.coolingDown) await keys.reload();
   }
 
   /**
-   * The key of a token. Fails with `unavailable` if the issuer would have to be asked for it and
-   * can't be, or not yet; with an error of jose's if the issuer has no such key.
+   * The key of a token. Fails with `unauthenticated` if there is none, and with `unavailable` if no
+   * keys are known and the issuer can't be asked.
    */
-  readonly find: JWTVerifyGetKey = async (header, token) => {
+  async find(header: JWSHeaderParameters): Promise<CryptoKey> {
     const keys = await this.#open();
-    const { fresh } = keys;
-    if (!fresh) await this.#waitFor(keys);
     try {
-      return await keys(header, token);
-    } catch (error) {
-      if (!fresh || (error as { code?: string }).code !== "ERR_JWKS_NO_MATCHING_KEY") throw error;
+      return await keys(header);
+    } catch {
+      // If we have keys, the token's isn't among them, whether or not the issuer could be asked.
+      throw keys.fresh ? refusedToken("kid") : unreachable;
     }
-    const cooldownLeftMs = cooldownMs - Math.abs(Date.now() - (this.#cache.uat ?? 0));
-    if (cooldownLeftMs > 0) throw unknownKey(Math.ceil(cooldownLeftMs / 1_000));
-    await this.#waitFor(keys);
-    return keys(header, token);
-  };
-
-  async #waitFor(keys: KeySet): Promise<void> {
-    if (this.#waiting >= waitingMax) throw unreachable();
-    this.#waiting++;
-    const fetching = keys.reload().then(
-      () => true,
-      () => false,
-    );
-    const isFetched = await deadline(fetching, waitMs, () => false);
-    this.#waiting--;
-    if (!isFetched) throw unreachable();
-  }
-
-  /** Loads `jose` only where an issuer is configured: it takes 60 ms and more. */
-  #open(): Promise<KeySet> {
-    this.#keySet ??= openKeySet(this.#source, this.#cache);
-    return this.#keySet;
   }
 }
 
-async function openKeySet({ issuer, keysUrl }: KeySource, cache: JWKSCacheInput): Promise<KeySet> {
+async function openKeySet(
+  { issuer, keysUrl }: KeySource,
+  cache: JWKSCacheInput,
+): Promise<RemoteJWKSet> {
   const { createRemoteJWKSet, customFetch, jwksCache } = await import("jose");
   let askedAtMs = Number.NEGATIVE_INFINITY;
   const fetchKeys: FetchImplementation = async (_, init) => {
-    if (Math.abs(Date.now() - askedAtMs) < retryMs) throw new Error("Asked a moment ago.");
+    // A failure starts no cooldown of jose's.
+    if (Math.abs(Date.now() - askedAtMs) < cooldownMs) throw new Error("Asked a moment ago.");
     askedAtMs = Date.now();
-    const url = keysUrl ?? (await discoverKeysUrl(issuer, init));
-    return fetchDocument(url, init);
+    return fetch(keysUrl ?? (await discoverKeysUrl(issuer, init)), init);
   };
   return createRemoteJWKSet(new URL(keysUrl ?? issuer), {
-    timeoutDuration: fetchTimeoutMs,
+    cooldownDuration: cooldownMs,
     cacheMaxAge: keysMaxAgeMs,
-    // `find` decides when an unknown key is worth a request.
-    cooldownDuration: Number.POSITIVE_INFINITY,
     [customFetch]: fetchKeys,
     [jwksCache]: cache,
   });
@@ -113,7 +78,8 @@ async function openKeySet({ issuer, keysUrl }: KeySource, cache: JWKSCacheInput)
 
 async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const response = await fetchDocument(url, init);
+  const response = await fetch(url, init);
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}.`);
   const document = (await response.json()) as Record<string, unknown>;
   // Otherwise one issuer's document could pass for another's.
   if (document.issuer !== issuer) throw new Error(`${url} is for another issuer.`);
@@ -125,28 +91,8 @@ async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<strin
   throw new Error(`${url} names no jwks_uri that can be trusted.`);
 }
 
-/** Fetches a document whole, up to a limit: one without an end would fill the memory. */
-async function fetchDocument(url: string, init: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...init, redirect: "error" });
-  if (!response.ok) throw new Error(`${url} responded with ${response.status}.`);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > documentBytesMax) {
-      throw new Error(`${url} sent more than ${documentBytesMax} bytes.`);
-    }
-    chunks.push(chunk);
-  }
-  return new Response(Buffer.concat(chunks));
-}
-
-function unreachable(): PlantStoreError {
-  const message = "The issuer of this token can't be asked for its keys. Try again later.";
-  return new PlantStoreError("unavailable", message, { tokenError: "issuer" });
-}
-
-function unknownKey(retryAfterSeconds: number): PlantStoreError {
-  const message = "The key of this token isn't known yet. Try again later.";
-  return new PlantStoreError("unavailable", message, { tokenError: "kid", retryAfterSeconds });
-}
+const unreachable = new PlantStoreError(
+  "unavailable",
+  "The issuer of this token can't be asked for its keys. Try again later.",
+  { tokenError: "issuer" },
+);

@@ -1,6 +1,7 @@
 /** Who a JWT stands for, and which are refused. The issuer is real, the clock is not. */
-import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { openJwtFixture } from "../../test/jwt-fixture.ts";
 import { audience, encodePart, makeSigningKey, sign } from "../../test/openid-issuer.ts";
 
@@ -117,6 +118,34 @@ describe("time", () => {
       expect(await askWith({ [name]: claim + 1 })).toBe("unauthenticated");
     },
   );
+});
+
+describe("a flood of forged tokens", () => {
+  test("is checked a few at a time, and those verified before have places of their own", async () => {
+    const jwts = trust({});
+    const good = await sign(key, issuer.claims(clock.nowMs));
+    expect(await ask(good)).toMatchObject({ user: "alice" });
+    clock.nowMs += 15_000;
+    expect(jwts.findCached(good)).toBeUndefined();
+    expect(jwts.findGarden(good)).toBe("alice");
+
+    const held = Promise.withResolvers<void>();
+    const { verify } = crypto.subtle;
+    const checking = spyOn(crypto.subtle, "verify").mockImplementation(async (...args) => {
+      if (checking.mock.calls.length <= 4) await held.promise;
+      return verify.apply(crypto.subtle, args);
+    });
+    const forger = { ...(await makeSigningKey()), kid: key.kid };
+    const forged = Array.from({ length: 20 }, async (_, index) =>
+      ask(await sign(forger, issuer.claims(clock.nowMs, { jti: String(index) }))),
+    );
+    await waitFor(() => checking.mock.calls.length === 4 || undefined);
+    expect(await ask(good)).toMatchObject({ user: "alice" });
+    expect(checking).toHaveBeenCalledTimes(5);
+    held.resolve();
+    await Promise.all(forged);
+    checking.mockRestore();
+  });
 });
 
 describe("refuses a token", () => {

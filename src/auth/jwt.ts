@@ -2,7 +2,9 @@
  * From a JWT to its caller. `jose` checks signatures and standard claims; what else we require of a
  * token is here.
  */
-import type { JWTHeaderParameters, JWTPayload } from "jose";
+import type { CryptoKey, JWSHeaderParameters, JWTHeaderParameters, JWTPayload } from "jose";
+import { noGarden } from "../async/fair-queue.ts";
+import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 import { IssuerKeys, type KeySource } from "./issuer-keys.ts";
@@ -27,6 +29,11 @@ const tokenCharactersMax = 8_192;
  */
 const rememberMs = 15_000;
 const rememberedMax = 4_096;
+/** How many signatures are checked at the same time, in all and for each queue. */
+const checksMax = 8;
+const queueChecksMax = 4;
+/** Where tokens wait that weren't verified before. */
+const unknownTokens = `${noGarden}token`;
 
 interface VerifiedToken {
   readonly caller: Caller;
@@ -37,8 +44,6 @@ interface VerifiedToken {
 const tokenErrors: Readonly<Record<string, string>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: "alg",
   ERR_JOSE_NOT_SUPPORTED: "alg",
-  ERR_JWKS_NO_MATCHING_KEY: "kid",
-  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "kid",
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
 };
 /** The latest time that a `Date` can hold. */
@@ -48,6 +53,7 @@ export class JwtVerifier {
   readonly keys: IssuerKeys;
   readonly #issuer: JwtIssuer;
   readonly #verified = new Map<string, VerifiedToken>();
+  readonly #checks = new FairSemaphore(checksMax, queueChecksMax);
 
   constructor(issuer: JwtIssuer) {
     this.#issuer = issuer;
@@ -57,31 +63,30 @@ export class JwtVerifier {
   /** The caller of a token that was verified in the last 15 seconds. */
   findCached(token: string): Caller | undefined {
     const known = this.#verified.get(token);
-    if (known !== undefined && Date.now() < known.untilMs) return known.caller;
-    if (known !== undefined) this.#verified.delete(token);
-    return undefined;
+    return known !== undefined && Date.now() < known.untilMs ? known.caller : undefined;
+  }
+
+  /** The garden of a token that was verified before, even if it must be verified again. */
+  findGarden(token: string): string | undefined {
+    return this.#verified.get(token)?.caller.garden;
   }
 
   /**
    * Throws `unauthenticated` if the token is not good, and `unavailable` if the issuer's keys are
-   * needed and can't be fetched.
+   * needed and can't be fetched, or too many tokens wait.
    */
   async verify(token: string): Promise<Caller> {
-    const { issuer, audiences, algorithms, clockSkewSeconds } = this.#issuer;
     if (token.length > tokenCharactersMax) throw refusedToken("length");
-    const { decodeJwt, jwtVerify } = await import("jose");
+    const { decodeJwt, decodeProtectedHeader } = await import("jose");
     try {
-      this.#refuseEarly(decodeJwt(token));
-      const { payload, protectedHeader } = await jwtVerify(token, this.keys.find, {
-        issuer,
-        audience: [...audiences],
-        algorithms: [...algorithms],
-        clockTolerance: clockSkewSeconds,
-        requiredClaims: ["exp", "sub"],
-      });
-      const caller = this.#callerOf(payload, protectedHeader);
-      this.#remember(token, caller, (Number(payload.exp) + clockSkewSeconds) * 1_000);
-      return caller;
+      const header = decodeProtectedHeader(token);
+      this.#refuseEarly(header, decodeJwt(token));
+      const key = await this.keys.find(header);
+      // Checking many signatures at once would hold up everybody else.
+      return await this.#checks.run(
+        this.findGarden(token) ?? unknownTokens,
+        async () => this.findCached(token) ?? (await this.#check(token, key)),
+      );
     } catch (error) {
       if (error instanceof PlantStoreError) throw error;
       const { claim, code } = error as { claim?: string; code?: string };
@@ -89,9 +94,25 @@ export class JwtVerifier {
     }
   }
 
+  async #check(token: string, key: CryptoKey): Promise<Caller> {
+    const { issuer, audiences, algorithms, clockSkewSeconds } = this.#issuer;
+    const { jwtVerify } = await import("jose");
+    const { payload, protectedHeader } = await jwtVerify(token, key, {
+      issuer,
+      audience: [...audiences],
+      algorithms: [...algorithms],
+      clockTolerance: clockSkewSeconds,
+      requiredClaims: ["exp", "sub"],
+    });
+    const caller = this.#callerOf(payload, protectedHeader);
+    this.#remember(token, caller, (Number(payload.exp) + clockSkewSeconds) * 1_000);
+    return caller;
+  }
+
   /** Refuses tokens that no key would make valid, before the issuer is asked for a key. */
-  #refuseEarly({ iss, exp }: JWTPayload): void {
-    const { issuer, clockSkewSeconds } = this.#issuer;
+  #refuseEarly({ alg = "" }: JWSHeaderParameters, { iss, exp }: JWTPayload): void {
+    const { issuer, algorithms, clockSkewSeconds } = this.#issuer;
+    if (!algorithms.includes(alg)) throw refusedToken("alg");
     if (iss !== issuer) throw refusedToken("iss");
     if (exp !== undefined && exp <= Date.now() / 1_000 - clockSkewSeconds)
       throw refusedToken("exp");
@@ -123,6 +144,7 @@ export class JwtVerifier {
   }
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
+    this.#verified.delete(token);
     makeRoom(this.#verified, rememberedMax);
     const untilMs = Math.min(expiresAtMs, Date.now() + rememberMs);
     this.#verified.set(token, { caller, untilMs });

@@ -34,9 +34,6 @@ export const catalog: Readonly<Record<string, Section>> = {
     export: async () => (await import("./export-command.ts")).exportCommand,
     copy: async () => (await import("./backup-commands.ts")).copyCommand,
   },
-  Shell: {
-    completion: async () => (await import("./completion-command.ts")).completionCommand,
-  },
 };
 
 /** What people type out of habit. */

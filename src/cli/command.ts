@@ -7,7 +7,7 @@ import type { Terminal } from "./terminal.ts";
 
 export interface FlagDescription {
   /**
-   * The value, for help and completion: `FILE` is a file name, `read|write` one of the two. Absent:
+   * The value, for the help: `FILE` is a file name, `read|write` one of the two. Absent:
    * the flag takes no value.
    */
   readonly placeholder?: string;
@@ -71,15 +71,9 @@ function checkWords(command: Command, words: readonly string[]): void {
     throw refuse(command, `${missing.replace("...", "")} is missing. ${usage}`);
   }
   const surplus = words[command.words.length];
-  if (surplus === undefined || wordAt(command, words.length - 1) !== undefined) return;
+  if (surplus === undefined || command.words.at(-1)?.includes("...")) return;
   const hint = command.words.length > 0 ? " Put several words of one value in quotes." : "";
   throw refuse(command, `${JSON.stringify(surplus)} is unexpected.${hint} ${usage}`);
-}
-
-/** What the word at this place is; absent if there may be none. */
-export function wordAt({ words }: Command, index: number): string | undefined {
-  const last = words.at(-1);
-  return words[index] ?? (last?.includes("...") ? last : undefined);
 }
 
 function refuse(command: Command, reason: string): CliError {

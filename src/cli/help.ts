@@ -41,7 +41,7 @@ export function renderOverview(groups: Readonly<Record<string, readonly Command[
   ]);
 }
 
-export function firstSentence({ summary }: Command): string {
+function firstSentence({ summary }: Command): string {
   return summary.split(/(?<=\.)\s/)[0] ?? summary;
 }
 

@@ -103,7 +103,6 @@ describe("an invalid call ends with 2 and one line, and leaves no database behin
     ["the second word alone", ["list"], "Did you mean token list or plants list?"],
     ["a typo in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
     ["a token in place of its id", ["token", "revoke", "plant_secret"], "not the token itself"],
-    ["an unknown shell", ["completion", "bsh"], "only for bash, zsh, fish"],
     ["no user", ["token", "create"], "USER"],
     ["an empty user", ["token", "create", ""], "USER must be"],
     ["an empty garden", ["token", "create", "a", "--garden", ""], "--garden must be"],

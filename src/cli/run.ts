@@ -29,11 +29,6 @@ function resolveAlias(args: readonly string[]): readonly string[] {
 }
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
-  if (args[0] === "__complete") {
-    const { complete } = await import("./complete.ts");
-    terminal.out(await complete(args.slice(args.indexOf("--") + 1)));
-    return exitCodes.done;
-  }
   const beforeDashes = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   const [first] = args;
   if (beforeDashes.includes("--version") || first === "-v" || first === "version") {

@@ -6,7 +6,6 @@ import type { Service } from "../server/serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command } from "./command.ts";
-import { openLogOutput } from "./log-output.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { findTypos } from "./suggestion.ts";
 import { showLines, type Terminal } from "./terminal.ts";
@@ -37,16 +36,15 @@ export const serveCommand: Command = {
     for (const typo of findTypos(Object.keys(process.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
+    // A terminal that closes must not end it, nor a hook that renews certificates.
+    process.on("SIGHUP", () =>
+      log.event("warn", "SIGHUP ignored: restart the service to use a new certificate"),
+    );
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
     // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../server/serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
-    // Handled from here on, because a start may have read the files before they changed. Without
-    // TLS there is nothing to reload.
-    process.on("SIGHUP", () =>
-      starting.then((service) => service.reloadCertificate()).catch(() => {}),
-    );
     const service = await Promise.race([starting, stopped.then(() => undefined)]);
     // Stopped while it was waiting for its storage.
     if (!service) return;
@@ -70,6 +68,9 @@ export const serveCommand: Command = {
   },
 };
 
+/** Of log lines that nobody reads. */
+const waitingCharactersMax = 4 * 1024 * 1024;
+
 /** By flag, for the log: without secrets, and without what is unset. */
 function showSettings(flags: Flags): Record<string, string> {
   const shown: Record<string, string> = {};
@@ -84,16 +85,20 @@ function showSettings(flags: Flags): Record<string, string> {
 function openLog(config: Config, terminal: Terminal): Log {
   const automatic = terminal.isStdoutTty ? "text" : "json";
   const format = config.log === "auto" ? automatic : config.log;
-  const write = openLogOutput((droppedBytes) =>
-    log.event("warn", "log lines dropped", { droppedBytes }),
-  );
   const isForPerson = format === "text" || terminal.isStdoutTty;
-  const log: Log = createLog(
-    format,
-    isForPerson ? (text) => write(showLines(text)) : write,
-    config.logLevel,
-  );
-  return log;
+  const output = Bun.stdout.writer();
+  let waiting = 0;
+  /** A log must not stop the service: nobody waits for its reader, and no failure matters. */
+  async function write(text: string): Promise<void> {
+    if (waiting > waitingCharactersMax) return;
+    waiting += text.length;
+    const shown = isForPerson ? showLines(text) : text;
+    try {
+      await Promise.all([output.write(shown), output.flush()]);
+    } catch {}
+    waiting -= text.length;
+  }
+  return createLog(format, write, config.logLevel);
 }
 
 async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {

@@ -35,8 +35,6 @@ export class PlantStoreError extends Error {
   readonly limit: Limit | undefined;
   /** What is wrong with the token, such as `aud`. For the log: callers never see it. */
   readonly tokenError: string | undefined;
-  /** When to try again, where that is known. */
-  readonly retryAfterSeconds: number | undefined;
 
   constructor(
     readonly code: ErrorCode,
@@ -46,14 +44,12 @@ export class PlantStoreError extends Error {
       errors?: readonly ValidationError[];
       limit?: Limit;
       tokenError?: string | undefined;
-      retryAfterSeconds?: number;
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.errors = options.errors ?? [];
     this.limit = options.limit;
     this.tokenError = options.tokenError;
-    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
 

@@ -33,7 +33,7 @@ import { redirectToConsole, webPages } from "./web-pages.ts";
 
 interface AppDeps {
   readonly context: Context;
-  readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
+  readonly authenticator: Pick<Authenticator, "authenticate" | "findCached" | "findGarden">;
   readonly scheduler: Scheduler;
   readonly log: Log;
   readonly reportFailure: ReportFailure;

@@ -41,7 +41,7 @@ type Receive = (request: Request, isExactOpenPath: boolean, nowMs: number) => Ar
 
 export function createReceive(
   findRoute: Router,
-  authenticator: Pick<Authenticator, "findCached">,
+  authenticator: Pick<Authenticator, "findCached" | "findGarden">,
 ): Receive {
   const requestIdOf = createRequestIds();
   return (request, isExactOpenPath, startedAtMs) => {
@@ -50,6 +50,7 @@ export function createReceive(
     const operation = match?.route.operations.get(request.method);
     const token = operation?.scope && readBearerToken(request.headers);
     const cachedCaller = token === undefined ? undefined : authenticator.findCached(token);
+    const garden = cachedCaller?.garden ?? (token && authenticator.findGarden(token));
     return {
       request,
       requestId: requestIdOf(request.headers),
@@ -63,7 +64,7 @@ export function createReceive(
       token,
       cachedCaller,
       body: new IncomingBody(request),
-      queue: cachedCaller?.garden ?? sharedQueue(operation, token),
+      queue: garden ?? sharedQueue(operation, token),
     };
   };
 }

@@ -22,8 +22,9 @@ import type { Reply } from "./operation.ts";
 import { renderEvent } from "./response.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Source } from "./stream.ts";
-import type { StreamLimit } from "./stream-limit.ts";
 
+/** On each thread of a process. */
+const streamsPerToken = 64;
 const pollMs = 250;
 /** In polls: tokens are checked every second, and each listener gets a comment every 15. */
 const pollsPerCheck = 4;
@@ -72,13 +73,14 @@ interface FeedDeps {
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly scheduler: Scheduler;
   readonly metrics: Metrics;
-  readonly limit: StreamLimit;
 }
 
 export class EventFeed {
   readonly #deps: FeedDeps;
   readonly #channels = new Map<string, Channel>();
   readonly #listeners = new Set<Listener>();
+  /** The number of streams by credential. */
+  readonly #streams = new Map<string, number>();
   #timer: Timer | undefined;
   #polls = 0;
   #opened = 0;
@@ -101,16 +103,16 @@ export class EventFeed {
     token: string,
     after: number | undefined,
   ): Promise<Reply> {
-    const { events, limit } = this.#deps;
-    const slot = limit.take(caller);
-    const { lastEvent: last } = await events.read(caller, after, 1).catch((error) => {
-      limit.release(slot);
+    const { credential } = caller;
+    this.#countStream(credential, 1);
+    const { lastEvent: last } = await this.#deps.events.read(caller, after, 1).catch((error) => {
+      this.#countStream(credential, -1);
       throw error;
     });
     const channel = this.#channels.get(caller.garden) ?? this.#openChannel(caller.garden, last);
     const number = this.#opened++;
     const position = after ?? last;
-    const listener = new Listener(this, { number, channel, request, token, slot, position });
+    const listener = new Listener(this, { number, channel, request, token, credential, position });
     channel.listeners.add(listener);
     this.#listeners.add(listener);
     this.#timer ??= setInterval(() => this.#onTimer(), pollMs);
@@ -144,10 +146,18 @@ export class EventFeed {
     return channel;
   }
 
+  /** Fails if the token has too many. */
+  #countStream(credential: string, change: 1 | -1): void {
+    const streams = (this.#streams.get(credential) ?? 0) + change;
+    if (streams > streamsPerToken) throw tooManyStreams;
+    if (streams === 0) this.#streams.delete(credential);
+    else this.#streams.set(credential, streams);
+  }
+
   /** Forgets a listener whose stream is over. */
   remove(listener: Listener): void {
-    const { channel, slot } = listener;
-    this.#deps.limit.release(slot);
+    const { channel, credential } = listener;
+    this.#countStream(credential, -1);
     this.#listeners.delete(listener);
     channel.listeners.delete(listener);
     if (channel.listeners.size === 0) this.#channels.delete(channel.garden);
@@ -245,8 +255,7 @@ class Listener implements Source<Uint8Array> {
   readonly channel: Channel;
   readonly #request: Request;
   readonly token: string;
-  /** See `StreamLimit`. */
-  readonly slot: number;
+  readonly credential: string;
   /** The number of the last event that was sent. */
   #position: number;
   /** Text to send before the next events. */
@@ -259,7 +268,7 @@ class Listener implements Source<Uint8Array> {
 
   constructor(
     feed: EventFeed,
-    fields: Pick<Listener, "number" | "channel" | "token" | "slot"> & {
+    fields: Pick<Listener, "number" | "channel" | "token" | "credential"> & {
       readonly request: Request;
       readonly position: number;
     },
@@ -269,7 +278,7 @@ class Listener implements Source<Uint8Array> {
     this.channel = fields.channel;
     this.#request = fields.request;
     this.token = fields.token;
-    this.slot = fields.slot;
+    this.credential = fields.credential;
     this.#position = fields.position;
   }
 
@@ -332,6 +341,12 @@ class Listener implements Source<Uint8Array> {
     this.#feed.remove(this);
   }
 }
+
+const tooManyStreams = new PlantStoreError(
+  "rate-limited",
+  `This token has ${streamsPerToken} streams open, which is the limit. Close one of them first.`,
+  { limit: "streams" },
+);
 
 function endAll(listeners: Iterable<Listener>): void {
   for (const listener of listeners) listener.end();

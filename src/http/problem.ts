@@ -96,7 +96,7 @@ export function problemType(code: ErrorCode): string {
   return `urn:plantstore:problem:${code}`;
 }
 
-const defaultRetryAfterSeconds = 1;
+const retryAfterSeconds = 1;
 
 interface ProblemContext {
   readonly requestId: string;
@@ -154,7 +154,7 @@ const challengeHeaders = { "WWW-Authenticate": challenge };
 const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_token"` };
 
 function problemHeaders(
-  { code, limit, retryAfterSeconds = defaultRetryAfterSeconds }: PlantStoreError,
+  { code, limit }: PlantStoreError,
   context: ProblemContext,
 ): Record<string, string> {
   switch (code) {

@@ -88,9 +88,7 @@ function readQuery(
   for (const [parameter, text] of texts) {
     if (errors.length >= errorsMax) break;
     if (declared[parameter]?.in !== "query") {
-      const isFromOne = parameter === "fields" && declared.include;
-      const advice = isFromOne ? " Since 2.0, send include=id for the id, or nothing." : "";
-      errors.push({ parameter, detail: `is not a parameter of this operation.${advice}` });
+      errors.push({ parameter, detail: "is not a parameter of this operation." });
     } else if (repeated.has(parameter)) {
       errors.push({ parameter, detail: "must be given at most once." });
     } else if (text.includes("\ufffd") && !isWellEncoded(query)) {

@@ -9,7 +9,6 @@ import { type App, createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
 import { Scheduler } from "../http/scheduler.ts";
-import { type StreamCounts, StreamLimit } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import {
@@ -21,16 +20,12 @@ import {
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
-import { createReadinessMemory, Readiness, type ReadinessMemory } from "./readiness.ts";
+import { Readiness } from "./readiness.ts";
 
 type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   Partial<Pick<Config, "database" | "jwt" | "usage" | "tls" | "events">> & {
     /** Where all threads count callers' requests. Absent: this thread counts alone. */
     readonly bucketMemory?: BucketMemory | undefined;
-    /** What all threads know about the storage. Absent: this thread has its own. */
-    readonly readinessMemory?: ReadinessMemory | undefined;
-    /** Where all threads count the streams of each token. Absent: this thread counts alone. */
-    readonly streamCounts?: StreamCounts | undefined;
   };
 
 export interface Assembly {
@@ -66,8 +61,7 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const memory = config.readinessMemory ?? createReadinessMemory();
-  const readiness = new Readiness(storage, writer, memory, log, config.database ?? "");
+  const readiness = new Readiness(storage, writer, log, config.database ?? "");
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
@@ -83,10 +77,9 @@ export function assemble(
   const scheduler = new Scheduler();
   const turn = (garden: string) => scheduler.turn(garden);
   const events = new Events(storage, config.events !== "off");
-  const limit = new StreamLimit(config.streamCounts);
   const readVersion = (garden: string) => storage.version(garden);
   const shared = { authenticator, scheduler, metrics, readVersion };
-  const feed = new EventFeed({ ...shared, events, limit });
+  const feed = new EventFeed({ ...shared, events });
   const app = createApp({
     context: {
       plants: new Plants(storage, writer, turn),

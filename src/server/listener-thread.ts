@@ -5,7 +5,6 @@
 import { deadline } from "../async/deadline.ts";
 import type { Log, LogFormat, LogLevel } from "../log.ts";
 import type { StorageShare } from "../storage/storage.ts";
-import type { Certificate } from "./certificate.ts";
 import { drainMs, type ListenerConfig } from "./listener.ts";
 
 const stopMs = drainMs + 2_000;
@@ -18,7 +17,6 @@ export type ToThread =
       readonly logFormat: LogFormat;
       readonly logLevel: LogLevel;
     }
-  | { readonly kind: "certificate"; readonly certificate: Certificate }
   | { readonly kind: "stop" };
 
 export type FromThread =
@@ -64,10 +62,6 @@ export class ListenerThread {
       logLevel: log.level,
     };
     this.#worker.postMessage(opening, [...share.transfer]);
-  }
-
-  useCertificate(certificate: Certificate): void {
-    this.#worker.postMessage({ kind: "certificate", certificate } satisfies ToThread);
   }
 
   /** Resolves once it has drained, or after a while if it doesn't respond. */

@@ -5,7 +5,6 @@ import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { App } from "../http/app.ts";
 import type { EventFeed } from "../http/event-stream.ts";
-import type { StreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import type { Metrics, Report } from "../metrics.ts";
 import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -13,10 +12,8 @@ import type { Storage } from "../storage/storage.ts";
 import { assemble } from "./assembly.ts";
 import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { Readiness, ReadinessMemory } from "./readiness.ts";
+import type { Readiness } from "./readiness.ts";
 
-/** How long connections with the old certificate may go on until their next response. */
-const handOverMs = 1_000;
 /** How long active clients have to see `Connection: close` before the listener stops. */
 const closingMs = 100;
 /** How long clients have to read the end of their stream of events. */
@@ -31,8 +28,6 @@ export const drainMs = 8_000;
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
   readonly bucketMemory: BucketMemory | undefined;
-  readonly readinessMemory: ReadinessMemory;
-  readonly streamCounts: StreamCounts;
   /** Where the threads of this process send each other what they count. */
   readonly metricsChannel: string;
   /** Absent: plain HTTP. */
@@ -43,8 +38,6 @@ export interface ListenerConfig extends Config {
 export interface Listener {
   readonly port: number;
   readonly readiness: Readiness;
-  /** Uses another certificate for new connections. Fails if it can't be used. */
-  useCertificate(certificate: Certificate): void;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
   drain(): Promise<void>;
 }
@@ -57,7 +50,7 @@ export async function openListener(
   metrics: Metrics,
   isFirst: boolean,
 ): Promise<Listener> {
-  let { certificate } = config;
+  const { certificate } = config;
   // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
   const render = shareAsync(async () =>
     metrics.render([...reports.values()], {
@@ -103,7 +96,7 @@ export async function openListener(
       const old = server;
       old.stop().finally(() => servers.delete(old));
     } else {
-      server = listen({ ...config, port, certificate }, app);
+      server = listen({ ...config, port }, app);
       servers.add(server);
     }
     isAccepting = !isAccepting;
@@ -118,13 +111,6 @@ export async function openListener(
   return {
     port,
     readiness: assembly.readiness,
-    useCertificate(next) {
-      const old = server;
-      server = listen({ ...config, port, certificate: next }, app);
-      certificate = next;
-      servers.add(server);
-      retire(old).finally(() => servers.delete(old));
-    },
     async drain() {
       isDraining = true;
       feed.close();
@@ -179,9 +165,8 @@ function listen(config: ListenerConfig, app: App) {
       ),
       fetch: (request) => respond(request, false),
       development: false,
-      // The kernel shares the connections out among the threads that listen. A new certificate
-      // needs a new socket beside the old one.
-      reusePort: threads > 1 || certificate !== undefined,
+      // The kernel shares the connections out among the threads that listen.
+      reusePort: threads > 1,
       idleTimeout: idleTimeoutSeconds,
       // The app refuses large bodies itself, after the token and with a problem that says so.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -219,17 +204,6 @@ async function untilIdle(
     if (pending <= unread) return;
     await Bun.sleep(idleCheckMs);
   }
-}
-
-/**
- * Bun can't give a server another certificate, so a new server takes over. A connection in use ends
- * with its next response, idle ones are closed after a while. Connections that nobody has accepted
- * yet are lost, unless the kernel hands them on (docs/operating.md).
- */
-async function retire(server: Server): Promise<void> {
-  server.closeAfterResponses();
-  await Bun.sleep(handOverMs);
-  await server.stop();
 }
 
 /**

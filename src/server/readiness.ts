@@ -1,7 +1,7 @@
 /**
- * Whether the storage can be used now. After a commit has failed or taken long, on any thread, each
- * check commits a write of its own until one succeeds: there may be no clients' writes to show that
- * commits work again.
+ * Whether this thread can use the storage now. After one of its commits has failed or taken long,
+ * each check commits a write of its own until one succeeds: there may be no clients' writes to show
+ * that commits work again.
  *
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
@@ -28,69 +28,55 @@ const trialWrites: readonly Write[] = [
 /** Every operation ends sooner than this: one that fails now may have started this long ago. */
 const operationMs = 10_000;
 
-/**
- * What all threads know: whether commits are failing, how many threads have lost the database, when
- * the first of them lost it, and when the last one found it again.
- */
-export type ReadinessMemory = SharedArrayBuffer;
-
-const [areCommitsFailing, lostThreads, lostAtMs, backAtMs] = [0, 1, 2, 3];
-
-export function createReadinessMemory(): ReadinessMemory {
-  return new SharedArrayBuffer(4 * BigInt64Array.BYTES_PER_ELEMENT);
-}
-
 export class Readiness {
   readonly #storage: Pick<Storage, "apply" | "ping">;
   readonly #writer: { readonly isStuck: boolean };
-  readonly #state: BigInt64Array;
   readonly #log: Log;
   /** Of the database, for the log. */
   readonly #address: string;
-  /** Each thread has its own connections, so it may find the database again later than others. */
-  #isLost = false;
+  #areCommitsFailing = false;
+  /** Absent unless the database is lost. */
+  #lostAtMs: number | undefined;
+  #backAtMs = Number.NEGATIVE_INFINITY;
   readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(
     storage: Pick<Storage, "apply" | "ping">,
     writer: { readonly isStuck: boolean },
-    memory: ReadinessMemory,
     log: Log,
     address: string,
   ) {
     this.#storage = storage;
     this.#writer = writer;
-    this.#state = new BigInt64Array(memory);
     this.#log = log;
     this.#address = address;
   }
 
   noteCommit(): void {
-    if (this.#state[areCommitsFailing] !== 0n) this.#state[areCommitsFailing] = 0n;
+    this.#areCommitsFailing = false;
   }
 
   noteSlowCommit(): void {
-    this.#state[areCommitsFailing] = 1n;
+    this.#areCommitsFailing = true;
   }
 
   /** A full disk is no such failure: the storage responds, and reads go on. */
   noteFailure(error: unknown): void {
-    if (isUnavailable(error)) this.#state[areCommitsFailing] = 1n;
+    if (isUnavailable(error)) this.#areCommitsFailing = true;
   }
 
   /** Calls `logIt` to log a failure, unless it happened because the database is lost. */
   async logUnlessLost(error: unknown, logIt: () => void): Promise<void> {
     if (!isUnavailable(error)) return logIt();
-    if (this.#isLost) return;
+    if (this.#lostAtMs !== undefined) return;
     const failure = await this.check().catch((reason) => reason);
-    const isBackLongAgo = Date.now() - Number(this.#state[backAtMs]) > operationMs;
     if (failure !== undefined) this.#noteLoss(error, failure);
-    else if (this.#state[lostThreads] === 0n && isBackLongAgo) logIt();
+    else if (performance.now() - this.#backAtMs > operationMs) logIt();
   }
 
   /** Called regularly: finds out that the database is back even if nobody uses it. */
   async watch(): Promise<void> {
-    if (this.#isLost) await this.check().catch(() => {});
+    if (this.#lostAtMs !== undefined) await this.check().catch(() => {});
   }
 
   /**
@@ -106,7 +92,7 @@ export class Readiness {
   async #check(): Promise<void> {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();
-    if (this.#state[areCommitsFailing] !== 0n) {
+    if (this.#areCommitsFailing) {
       await this.#storage.apply(trialWrites).catch((error) => {
         if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
       });
@@ -115,12 +101,9 @@ export class Readiness {
     this.#noteReturn();
   }
 
-  /** The first thread to lose it logs that, and the last one to find it again. */
   #noteLoss(...failures: readonly unknown[]): void {
-    if (this.#isLost) return;
-    this.#isLost = true;
-    if (Atomics.add(this.#state, lostThreads, 1n) > 0n) return;
-    this.#state[lostAtMs] = BigInt(Date.now());
+    if (this.#lostAtMs !== undefined) return;
+    this.#lostAtMs = performance.now();
     const roots = failures.map(findRoot);
     const { message, code } = roots.find((root) => root.code !== undefined) ?? roots[0] ?? {};
     const reason = code === undefined || message?.includes(code) ? message : `${message} (${code})`;
@@ -128,11 +111,10 @@ export class Readiness {
   }
 
   #noteReturn(): void {
-    if (!this.#isLost) return;
-    this.#isLost = false;
-    this.#state[backAtMs] = BigInt(Date.now());
-    if (Atomics.sub(this.#state, lostThreads, 1n) > 1n) return;
-    const lostSeconds = (Date.now() - Number(this.#state[lostAtMs])) / 1_000;
+    if (this.#lostAtMs === undefined) return;
+    this.#backAtMs = performance.now();
+    const lostSeconds = (this.#backAtMs - this.#lostAtMs) / 1_000;
+    this.#lostAtMs = undefined;
     const database = maskAddress(this.#address);
     this.#log.event("info", "database back", { database, lostSeconds });
   }

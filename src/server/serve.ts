@@ -2,7 +2,6 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { createStreamCounts } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
@@ -13,7 +12,6 @@ import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
 import { ListenerThread } from "./listener-thread.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { createReadinessMemory } from "./readiness.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -26,8 +24,6 @@ export interface Service {
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
   readonly failed: Promise<never>;
-  /** Reads the certificate again and uses it; if it cannot, the old one stays in use. */
-  reloadCertificate(): Promise<void>;
   /** Stops accepting, finishes what is under way, closes the storage; all of it within 10 s. */
   stop(): Promise<void>;
 }
@@ -45,8 +41,6 @@ export async function serve(
     limits,
     certificate,
     bucketMemory,
-    readinessMemory: createReadinessMemory(),
-    streamCounts: createStreamCounts(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
@@ -89,16 +83,15 @@ async function start(
   onFailure: (message: string) => void,
 ): Promise<Omit<Service, "failed">> {
   const threads: ListenerThread[] = [];
-  let { certificate } = config;
   const listener = await openListener(config, storage, log, metrics, true);
 
-  const { intervals } = config;
+  const { intervals, certificate } = config;
   // This thread is serving already; the others join it.
   const joining = setTimeout(() => {
     for (let index = 1; index < config.threads; index++) {
       threads.push(
         new ListenerThread({
-          config: { ...config, certificate, port: listener.port },
+          config: { ...config, port: listener.port },
           share: storage.share(),
           log,
           onFailure,
@@ -111,28 +104,6 @@ async function start(
     if (certificate) warnOfExpiry(certificate, log);
   };
   tasks.start("certificate check", intervals.checkCertificateMs, checkCertificate, "at once");
-  let reloading = Promise.resolve();
-  let isStopping = false;
-  async function reload(): Promise<void> {
-    try {
-      if (!config.tls || isStopping) return;
-      const found = await readCertificate(config.tls);
-      // A new listener would open the port again.
-      if (isStopping) return;
-      certificate = found;
-      listener.useCertificate(certificate);
-      for (const thread of threads) thread.useCertificate(certificate);
-      log.event("info", "certificate reloaded", { expires: certificate.expires });
-      warnOfExpiry(certificate, log);
-    } catch (error) {
-      log.event("error", "certificate reload failed", { error });
-    }
-  }
-  function reloadCertificate(): Promise<void> {
-    // One after the other, so that the latest files win.
-    reloading = reloading.then(reload);
-    return reloading;
-  }
   async function finish(): Promise<void> {
     await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
     // Last, because the others have joined it.
@@ -143,9 +114,7 @@ async function start(
   return {
     url: `${config.tls ? "https" : "http"}://${host}:${listener.port}${config.basePath}`,
     storage,
-    reloadCertificate,
     async stop() {
-      isStopping = true;
       clearTimeout(joining);
       tasks.stop();
       await deadline(finish(), stopMs, () => {

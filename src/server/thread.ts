@@ -38,11 +38,6 @@ self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
     case "open":
       opening = open(message);
       return opening.catch((error) => post({ kind: "failed", message: error.message }));
-    case "certificate":
-      // It may come while this thread is still opening with the old one.
-      return opening
-        ?.then((listener) => listener.useCertificate(message.certificate))
-        .catch((error) => log?.event("error", "certificate reload failed", { error }));
     case "stop":
       await opening?.then(
         (listener) => listener.drain(),

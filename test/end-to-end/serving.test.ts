@@ -137,8 +137,7 @@ describe("the log level", () => {
 test("SIGHUP never ends the service", async () => {
   await using service = await startService();
   service.signal("SIGHUP");
-  await Bun.sleep(200);
-  service.signal("SIGHUP");
+  await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
   expect((await service.call("GET /plants")).status).toBe(200);
 });
 

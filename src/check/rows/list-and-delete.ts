@@ -139,10 +139,6 @@ const listRows = rowsOf("list", {
     "%20id",
     "id&include=id",
   ),
-  "fields, which 1.0 had, is 400, and the detail says include=id": [
-    "GET /plants?fields=id,name",
-    { errors: ["fields"], detail: "include=id" },
-  ],
   "a list shows no plant of another garden": [
     create(plant(1)),
     list("", shown(1)),
