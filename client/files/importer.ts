@@ -1,4 +1,4 @@
-/** Sends the rows of a checked file, many in a request. The same file sent again adds nothing twice. */
+/** Sends the rows of a checked file. The same file sent again adds no plant twice. */
 import { renderCount, renderDuration } from "../../src/wording.ts";
 import { makeIdempotencyKey, type Plant, type PlantStore } from "../plant-store.ts";
 import { hasCode } from "../problem-error.ts";
@@ -96,9 +96,10 @@ export class Importer {
     this.#options.onAdded?.(id);
   }
 
-  #compare({ draft, ...line }: ValidRow, id: bigint, plant: Plant | undefined): void {
-    if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) this.alreadyThere++;
-    else this.refused.push({ ...line, error: `another plant has the id ${id}` });
+  #compare(row: ValidRow, id: bigint, plant: Plant | undefined): void {
+    const { name, tag = "" } = row.draft;
+    if (plant?.name === name && plant.tag === tag) this.alreadyThere++;
+    else this.#refuse(row, `another plant has the id ${id}`);
   }
 
   #refuse({ draft, ...line }: ValidRow, error: string): void {

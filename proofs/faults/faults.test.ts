@@ -89,7 +89,7 @@ describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
         `Plant ${index} `.padEnd(120, "x"),
       );
       await Bun.write(path, ["name", ...names].join("\n"));
-      io.fail({ kinds: ["write"], error: "ENOSPC", first: 200 });
+      io.fail({ kinds: ["write"], error: "ENOSPC", first: 2_000 });
       const stopped = await run(["import", path]);
       expect(stopped.exitCode).toBe(6);
       expect(JSON.parse(stopped.out).stored).toBeWithin(1, 20_000);
