@@ -47,7 +47,7 @@ import {
   renderDraft,
   renderQuery,
   requireTexts,
-  toBatches,
+  toBulks,
 } from "./wire-text.ts";
 
 export {
@@ -72,7 +72,7 @@ interface CallDetails extends CreateOptions {
 }
 
 const pageSizeDefault = 1_000;
-/** Leaves room for the number of a batch. */
+/** Leaves room for the number of a bulk. */
 const manyKeyCharactersMax = 230;
 /** Each 412 means that somebody else's change was stored, so few updates need many tries. */
 const updateTriesMax = 100;
@@ -144,7 +144,7 @@ export class PlantStore {
     }
     const results: CreateResult[] = [];
     let refused = 0;
-    for await (const items of toBatches(drafts, renderDraft)) {
+    for await (const items of toBulks(drafts, renderDraft)) {
       const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
       const response = await this.#call("POST", "/plants/bulk", {
         headers: { "content-type": "application/json", "idempotency-key": key },
@@ -369,14 +369,14 @@ export class PlantStore {
     options: CallOptions = {},
   ): Promise<DeleteResult[]> {
     const results: DeleteResult[] = [];
-    for await (const batch of toBatches(ids, formatId)) {
+    for await (const bulk of toBulks(ids, formatId)) {
       const response = await this.#call("POST", "/plants/bulk-delete", {
         headers: { "content-type": "application/json" },
-        body: `{"ids":[${batch.join()}]}`,
+        body: `{"ids":[${bulk.join()}]}`,
         signal: options.signal,
       });
       const missing = parse(response, 200, ({ text }) => parseMissing(text));
-      for (const id of batch) {
+      for (const id of bulk) {
         const isDeleted = !missing.has(id);
         // An earlier try may have deleted the plant although its response was lost.
         if (!isDeleted && !response.isRepeated) results.push({ status: 404 });

@@ -29,19 +29,23 @@ export interface RetryPolicy {
   readonly pacer: Pacer;
 }
 
-export interface ClientResponse {
+/** What came back from a try. */
+interface ReceivedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
   readonly body?: ReadableStream<Uint8Array> | undefined;
+}
+
+export interface ClientResponse extends ReceivedResponse {
   /** Whether an earlier try may have succeeded although its response was lost. */
   readonly isRepeated: boolean;
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;
 }
 
-/** The service, or a proxy in front of it, is busy, restarting or cut off. */
-export const retriedStatuses: readonly number[] = [429, 502, 503, 504];
+/** The request came too slowly, or the service or a proxy is busy, restarting or cut off. */
+export const retriedStatuses: readonly number[] = [408, 429, 502, 503, 504];
 const pauseMsFirst = 100;
 const pauseMsMax = 5_000;
 /** How long after the last wait for a rate limit calls still go one at a time. */
@@ -53,37 +57,27 @@ const pacedMs = 10_000;
  */
 export class Pacer {
   #openAtMs = Number.NEGATIVE_INFINITY;
-  #last: Promise<void> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
-  /**
-   * Waits for the caller's turn. Returns a function that ends it, or nothing if calls aren't being
-   * paced.
-   */
-  async enter(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
-    if (performance.now() > this.#openAtMs + pacedMs) return undefined;
+  /** Runs a try: at once, or after those of other calls if calls are being paced. */
+  run<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+    if (performance.now() > this.#openAtMs + pacedMs) return work();
     const before = this.#last;
-    let leave = () => {};
-    this.#last = new Promise((resolve) => {
-      // If this caller gives up early, the next one still waits for the callers ahead.
-      leave = () => void before.then(resolve);
-    });
-    try {
-      await untilDone((done) => void before.then(done), signal);
-    } catch (reason) {
-      leave();
-      throw reason;
-    }
-    return leave;
+    const turn = async () => {
+      await untilSettled(before, signal);
+      const waitMs = this.#openAtMs - performance.now();
+      if (waitMs > 0) await pause(waitMs, signal);
+      return work();
+    };
+    const result = turn();
+    // If this caller gives up early, the next one still waits for the callers ahead.
+    this.#last = Promise.allSettled([before, result]).then(() => {});
+    return result;
   }
 
   postpone(durationMs: number): void {
     if (durationMs === 0) return;
     this.#openAtMs = Math.max(this.#openAtMs, performance.now() + durationMs);
-  }
-
-  async untilOpen(signal: AbortSignal | undefined): Promise<void> {
-    const durationMs = this.#openAtMs - performance.now();
-    if (durationMs > 0) await pause(durationMs, signal);
   }
 }
 
@@ -93,67 +87,71 @@ export class Pacer {
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
   const { idempotencyKey, signal } = request;
-  const { pacer } = policy;
+  const { pacer, retries, limitedRetries, retryAfterMsMax } = policy;
   let isRepeated = false;
   let limited = 0;
-  let endTurn: (() => void) | undefined;
-  try {
-    for (let tries = 1; ; tries++) {
-      let retryAfterMs = 0;
-      let isLimited = false;
-      endTurn ??= await pacer.enter(signal);
-      try {
-        await pacer.untilOpen(signal);
-        const response = await sendOnce(request, policy);
-        retryAfterMs = readRetryAfter(response.headers) ?? 0;
-        isLimited = response.status === 429;
-        if (isLimited) limited++;
-        const resetMs = readLimitResetMs(response.headers);
-        // If the limit is used up, the next request waits instead of getting a 429.
-        if (policy.limitedRetries > 0 && resetMs <= policy.retryAfterMsMax) pacer.postpone(resetMs);
-        const hasTriesLeft = isLimited
-          ? limited <= policy.limitedRetries
-          : tries - limited <= policy.retries;
-        const isRetried =
-          hasTriesLeft &&
-          retryAfterMs <= policy.retryAfterMsMax &&
-          retriedStatuses.includes(response.status);
-        if (!isRetried) return { ...response, isRepeated, idempotencyKey };
-        // Only after 429 is it certain that nothing was done.
-        isRepeated ||= !isLimited;
-      } catch (error) {
-        signal?.throwIfAborted();
-        const hasTriesLeft = tries - limited <= policy.retries;
-        if (!hasTriesLeft) {
-          const { origin } = new URL(request.url);
-          throw new PlantStoreUnreachable(origin, tries, error, idempotencyKey);
-        }
-        isRepeated = true;
+  for (let tries = 1; ; tries++) {
+    const backoffMs = chooseBackoff(tries);
+    const tried = await pacer.run(async () => {
+      const result = await sendOnce(request, policy);
+      // Before the next call's turn, so that it waits instead of getting a 429, too.
+      if ("status" in result) pacer.postpone(readLimitWait(result, policy, backoffMs));
+      return result;
+    }, signal);
+
+    if ("error" in tried) {
+      if (tries - limited > retries) {
+        const { origin } = new URL(request.url);
+        throw new PlantStoreUnreachable(origin, tries, tried.error, idempotencyKey);
       }
-      const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
-      // Jitter: clients that failed together shouldn't come back together.
-      const pauseMs = retryAfterMs + stepMs * (0.5 + Math.random() / 2);
-      if (isLimited) {
-        pacer.postpone(pauseMs);
-        continue;
-      }
-      // Other calls needn't wait for this one's retry.
-      endTurn?.();
-      endTurn = undefined;
-      await pause(pauseMs, signal);
+      isRepeated = true;
+      await pause(backoffMs, signal);
+      continue;
     }
-  } finally {
-    endTurn?.();
+
+    const { status, headers } = tried;
+    const isLimited = status === 429;
+    if (isLimited) limited++;
+    const hasTriesLeft = isLimited ? limited <= limitedRetries : tries - limited <= retries;
+    const retryAfterMs = readRetryAfter(headers) ?? 0;
+    const isRetried = hasTriesLeft && retriedStatuses.includes(status);
+    if (!isRetried || retryAfterMs > retryAfterMsMax) {
+      return { ...tried, isRepeated, idempotencyKey };
+    }
+    // The pacer makes a limited call wait. It is certain that it did nothing.
+    if (isLimited) continue;
+    isRepeated = true;
+    await pause(retryAfterMs + backoffMs, signal);
   }
 }
 
-/** If the rate limit leaves no request: how long until it leaves one more. Otherwise 0. */
-function readLimitResetMs(headers: Headers): number {
-  const [, seconds = 0] = /"requests";r=0;t=(\d+)/.exec(headers.get("ratelimit") ?? "") ?? [];
-  return Number(seconds) * 1_000;
+/** With jitter: clients that failed together shouldn't come back together. */
+function chooseBackoff(tries: number): number {
+  const stepMs = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1));
+  return stepMs * (0.5 + Math.random() / 2);
 }
 
-async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolicy) {
+/** How long all calls have to wait for the rate limit; 0 if it leaves a request. */
+function readLimitWait(
+  { status, headers }: ReceivedResponse,
+  { limitedRetries, retryAfterMsMax }: RetryPolicy,
+  backoffMs: number,
+): number {
+  if (limitedRetries === 0) return 0;
+  const [, seconds = 0] = /"requests";r=0;t=(\d+)/.exec(headers.get("ratelimit") ?? "") ?? [];
+  const resetMs = Number(seconds) * 1_000;
+  const retryAfterMs = readRetryAfter(headers) ?? 0;
+  return Math.max(
+    resetMs <= retryAfterMsMax ? resetMs : 0,
+    status === 429 && retryAfterMs <= retryAfterMsMax ? retryAfterMs + backoffMs : 0,
+  );
+}
+
+/** Returns an error if no complete response came. Throws the signal's reason once it is aborted. */
+async function sendOnce(
+  request: ClientRequest,
+  { fetch, timeoutMs }: RetryPolicy,
+): Promise<ReceivedResponse | { readonly error: unknown }> {
   const { url, method, headers, body = null, signal } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
@@ -177,33 +175,33 @@ async function sendOnce(request: ClientRequest, { fetch, timeoutMs }: RetryPolic
     }
     return { status, headers: received, text: await response.text() };
   } catch (error) {
-    throw controller.signal.aborted ? controller.signal.reason : error;
+    signal?.throwIfAborted();
+    return { error: controller.signal.aborted ? controller.signal.reason : error };
   } finally {
     clearTimeout(timer);
     unwatch();
   }
 }
 
-export function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return untilDone((done) => setTimeout(done, durationMs), signal);
+export async function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const elapsed = new Promise((resolve) => {
+    timer = setTimeout(resolve, durationMs);
+  });
+  await untilSettled(elapsed, signal).finally(() => clearTimeout(timer));
 }
 
-/** Throws the signal's reason once it is aborted. `begin` may return a timer, which then ends. */
-async function untilDone(
-  begin: (done: () => void) => ReturnType<typeof setTimeout> | undefined,
+/** Throws the signal's reason once it is aborted. */
+async function untilSettled(
+  promise: Promise<unknown>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const timer = begin(() => {
-      unwatch();
-      resolve();
-    });
-    const unwatch = watch(signal, () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    });
+  let unwatch = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    unwatch = watch(signal, () => reject(signal?.reason));
   });
+  await Promise.race([promise, aborted]).finally(unwatch);
 }
 
 /** One listener for all calls that share a signal: Node warns of a leak beyond ten. */

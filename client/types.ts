@@ -37,7 +37,7 @@ export interface CreateOptions extends CallOptions {
 }
 
 export interface CreateManyOptions extends CreateOptions {
-  /** Called after each request, which creates up to 10,000 plants. */
+  /** Called after each request. */
   readonly onProgress?: ((progress: CreateProgress) => void) | undefined;
 }
 

@@ -4,8 +4,9 @@ import type { ClientResponse } from "./send.ts";
 import type { CreateResult, Plant, PlantDraft, StoredPlant, TagCount } from "./types.ts";
 
 /** What the service accepts in one request. */
-const batchItemsMax = 10_000;
-const batchBytesMax = 1024 * 1024;
+const bulkItemsMax = 10_000;
+/** A quarter of what the service accepts, so that a bulk arrives in time over a slow connection. */
+const bulkBytesMax = 256 * 1024;
 const bracketBytes = 2;
 
 /**
@@ -23,28 +24,28 @@ export function renderDraft({ id, name, tag }: PlantDraft): string {
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
-/** The items as JSON, as many at a time as the service accepts. */
-export async function* toBatches<Item>(
+/** The items as JSON, as many at a time as go into a request. */
+export async function* toBulks<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   render: (item: Item) => string,
 ): AsyncGenerator<string[], void, undefined> {
   const encoder = new TextEncoder();
-  let batch: string[] = [];
+  let bulk: string[] = [];
   let bytes = bracketBytes;
   for await (const item of items) {
     const text = render(item);
     // With a comma.
     const itemBytes = encoder.encode(text).length + 1;
-    const isFull = batch.length === batchItemsMax || bytes + itemBytes > batchBytesMax;
-    if (isFull && batch.length > 0) {
-      yield batch;
-      batch = [];
+    const isFull = bulk.length === bulkItemsMax || bytes + itemBytes > bulkBytesMax;
+    if (isFull && bulk.length > 0) {
+      yield bulk;
+      bulk = [];
       bytes = bracketBytes;
     }
-    batch.push(text);
+    bulk.push(text);
     bytes += itemBytes;
   }
-  if (batch.length > 0) yield batch;
+  if (bulk.length > 0) yield bulk;
 }
 
 /** The ids without a plant, as decimal text. */

@@ -1,11 +1,12 @@
 /** The card of an import or export: its progress, its result, and what to do next. */
+import { renderLine } from "../client/files/check.ts";
 import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
-import { renderLine } from "../client/files/words.ts";
 import { renderCount } from "../src/wording.ts";
 import { describeError } from "./api.ts";
 import { announce, find, make, show } from "./elements.ts";
 
-const problemsShownMax = 50;
+/** A file with more invalid rows is wrong as a whole. */
+const problemsShownMax = 1_000;
 
 export interface CardAction {
   readonly label: string;
@@ -16,8 +17,6 @@ export interface CardContent {
   readonly note: string;
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
-  /** How many there are, if `problems` is only a part of them. */
-  readonly problemsTotal?: number;
   /** The first rows of a file. */
   readonly samples?: readonly ValidRow[];
   /** What to do next. The first button gets the focus. */
@@ -67,9 +66,9 @@ export class TransferCard {
   }
 
   #draw(content: CardContent, actions: readonly CardAction[]): void {
-    const { note, problems = [], problemsTotal = problems.length, samples = [] } = content;
+    const { note, problems = [], samples = [] } = content;
     find("transfer-note").textContent = note;
-    find("transfer-problems").replaceChildren(...drawProblems(problems, problemsTotal));
+    find("transfer-problems").replaceChildren(...drawProblems(problems));
     find("transfer-samples").replaceChildren(...samples.map(drawSample));
     find("transfer-caption").textContent = `The first ${renderCount(samples.length, "row")}`;
     show(find("transfer-preview"), samples.length > 0);
@@ -85,12 +84,12 @@ export class TransferCard {
   }
 }
 
-function drawProblems(problems: readonly RefusedRow[], total: number): HTMLElement[] {
+function drawProblems(problems: readonly RefusedRow[]): HTMLElement[] {
   const items = problems.slice(0, problemsShownMax).map((row) => {
     const place = renderLine(row).replace("line", "Line");
     return make("li", {}, make("b", {}, place), " ", make("span", {}, row.error));
   });
-  const more = total - items.length;
+  const more = problems.length - items.length;
   if (more > 0) items.push(make("li", {}, `… and ${renderCount(more, "more row")}`));
   return items;
 }

@@ -1,16 +1,16 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
-import { checkRows, type FileCheck, sortRows } from "../client/files/check.ts";
-import { Importer } from "../client/files/importer.ts";
+import { checkRows, describeInvalid, type FileCheck } from "../client/files/check.ts";
+import { describeImport, Importer, makeImportKey } from "../client/files/importer.ts";
 import { PlantRenderer } from "../client/files/renderer.ts";
-import { formatOf, type Row, readRows } from "../client/files/rows.ts";
-import { describeImport, describeInvalid } from "../client/files/words.ts";
+import { formatOf, readRows, type ValidRow } from "../client/files/rows.ts";
+import { makeIdempotencyKey } from "../client/plant-store.ts";
 import { renderCount } from "../src/wording.ts";
 import { describeError, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import { api } from "./session.ts";
 import { type CardAction, type CardContent, TransferCard } from "./transfer-card.ts";
 
-const listedMax = 1_000;
+const samplesMax = 5;
 const progressMs = 100;
 
 interface TransferEvents {
@@ -20,19 +20,20 @@ interface TransferEvents {
   readonly onChanged: () => void;
 }
 
-/** A checked file. */
+/** A file whose rows are all valid. */
 interface Source {
   readonly name: string;
-  readonly read: () => Iterable<Row>;
-  readonly check: FileCheck;
+  readonly rows: readonly ValidRow[];
+  /** The same for every file with these rows. */
+  readonly contentKey: string;
 }
 
 export class Transfers {
   readonly #events: TransferEvents;
   readonly #file = find<HTMLInputElement>("import-file");
   readonly #card = new TransferCard();
-  /** How many imports of each file were undone. Its rows may have changed since. */
-  readonly #undone = new Map<string, number>();
+  /** The keys of files that are imported once more, by what is in them. */
+  readonly #newKeys = new Map<string, string>();
 
   constructor(events: TransferEvents) {
     this.#events = events;
@@ -54,104 +55,100 @@ export class Transfers {
     await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
       showProgress("Checking the file…");
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const read = () => readRows([bytes], formatOf(name) ?? "csv");
-      const check = await checkRows(read(), { listedMax, signal });
-      return this.#describeCheck({ name, read, check });
+      const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
+      return this.#describeCheck(name, check);
     });
   }
 
-  #describeCheck(source: Source): CardContent {
-    const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
-    const { rows, invalid, listed, samples, unreadable } = source.check;
-    const valid = rows - invalid;
-    if (rows === 0) return { note: "The file has no plants." };
-    const begin = (label: string) => ({ label, run: () => void this.#import(source) });
-    const content = { samples, closeLabel: "Cancel" };
-    if (invalid === 0) {
-      const note = `${renderCount(rows, "row")}, ${rows === 1 ? "" : "all "}valid. Nothing was sent yet.`;
-      return { ...content, note, actions: [begin(`Add ${renderCount(valid, "plant")}`)] };
+  #describeCheck(name: string, check: FileCheck): CardContent {
+    const { valid, invalid } = check;
+    const content = { samples: valid.slice(0, samplesMax), closeLabel: "Cancel" };
+    if (invalid.length > 0) {
+      const chooseAgain = { label: "Choose the file again", run: () => this.#file.click() };
+      const note = describeInvalid(check);
+      return { ...content, note, problems: invalid, actions: [chooseAgain] };
     }
-    const canSkip = unreadable === undefined && valid > 0;
-    const them = invalid === 1 ? "it" : "them";
-    const advice = `Fix ${them} and choose the file again${canSkip ? ", or add the rest" : ""}.`;
-    return {
-      ...content,
-      note: `${describeInvalid(source.check)} ${advice}`,
-      problems: listed,
-      problemsTotal: invalid,
-      actions: canSkip
-        ? [chooseAgain, begin(`Add the other ${renderCount(valid, "plant")}`)]
-        : [chooseAgain],
-    };
+    if (valid.length === 0) return { note: "The file has no plants." };
+    const source = { name, rows: valid, contentKey: makeImportKey(valid) };
+    const all = valid.length === 1 ? "" : "all ";
+    const note = `${renderCount(valid.length, "row")}, ${all}valid. Nothing was sent yet.`;
+    const label = `Add ${renderCount(valid.length, "plant")}`;
+    return { ...content, note, actions: [{ label, run: () => void this.#import(source) }] };
   }
 
-  async #import({ name, read, check }: Source): Promise<void> {
-    const added: bigint[] = [];
-    const importer = new Importer(api, {
-      batch: name,
-      undone: this.#undone.get(name) ?? 0,
-      batchAdvice: "to add this one too, rename the file",
-      isStopping: false,
-      // The service then assigns ids in the order of the rows.
-      concurrency: 1,
-      onAdded: (id) => added.push(id),
-    });
-    await this.#card.run(message`Import “${name}”`, async (stop, showProgress) => {
-      stop.addEventListener("abort", () => importer.cancel());
-      const valid = check.rows - check.invalid;
+  async #import(source: Source): Promise<void> {
+    const { name, rows, contentKey } = source;
+    await this.#card.run(message`Import “${name}”`, async (signal, showProgress) => {
+      const added: bigint[] = [];
+      const key = this.#newKeys.get(contentKey) ?? contentKey;
+      const importer = new Importer(api, { key, signal, onAdded: (id) => added.push(id) });
       const show = () => {
-        const done = importer.stored + importer.alreadyThere + importer.refused.length;
-        showProgress(`${renderCount(done, "plant")} of ${renderCount(valid)}`, done / valid);
+        const done = `${renderCount(importer.done, "plant")} of ${renderCount(rows.length)}`;
+        showProgress(done, importer.done / rows.length);
       };
       show();
       const timer = setInterval(show, progressMs);
       const startedAtMs = performance.now();
-      let failure = "";
+      const parts: string[] = [];
       try {
-        await importer.send(read, check);
+        await importer.send(rows);
       } catch (error) {
-        failure = describeError(error);
+        parts.push(signal.aborted ? "Stopped." : describeError(error));
       } finally {
         clearInterval(timer);
       }
       if (added.length > 0) this.#events.onChanged();
-      const refused = sortRows([...check.listed, ...importer.refused]);
-      const refusedTotal = check.invalid + importer.refused.length;
-      const goOn = "Import the same file again to go on: no plant is added twice.";
-      const parts = [
-        importer.isCancelled && failure === "" ? "Stopped." : failure,
-        describeImport(importer, refusedTotal, performance.now() - startedAtMs),
-        importer.isCancelled && importer.unconfirmed === 0 ? goOn : "",
-      ];
+      parts.push(describeImport(importer, performance.now() - startedAtMs));
+      if (!importer.isDone)
+        parts.push("Import the same file again to go on: no plant is added twice.");
       return {
-        note: parts.filter(Boolean).join(" "),
-        problems: refused,
-        problemsTotal: refusedTotal,
-        undo: added.length > 0 ? this.#undoAction(name, added) : undefined,
+        note: parts.join(" "),
+        problems: importer.refused,
+        actions: importer.deletedSince > 0 ? [this.#againAction(source)] : [],
+        undo: added.length > 0 ? this.#undoAction(source, added) : undefined,
       };
     });
   }
 
-  #undoAction(name: string, ids: readonly bigint[]): CardAction {
-    const label = `Undo: delete ${ids.length === 1 ? "this plant" : `these ${renderCount(ids.length, "plant")}`}`;
-    return { label, run: () => void this.#undo(name, ids) };
+  #againAction(source: Source): CardAction {
+    const run = () => {
+      this.#renewKey(source);
+      void this.#import(source);
+    };
+    return { label: "Import the whole file once more", run };
   }
 
-  async #undo(name: string, ids: readonly bigint[]): Promise<void> {
-    this.#undone.set(name, (this.#undone.get(name) ?? 0) + 1);
-    await this.#card.run(message`Undo the import of “${name}”`, async (stop, showProgress) => {
-      showProgress(`Deleting ${renderCount(ids.length, "plant")}…`);
-      try {
-        const results = await api.deleteMany(ids, { signal: stop });
-        const deleted = results.filter(({ status }) => status === 204).length;
-        return { note: `The import was undone: ${renderCount(deleted, "plant")} deleted.` };
-      } catch (error) {
-        const reason = stop.aborted ? "Stopped." : describeError(error);
-        return { note: `${reason} Some plants may be left.`, undo: this.#undoAction(name, ids) };
-      } finally {
-        this.#events.onChanged();
-      }
-    });
+  /** From now on, this page takes what is in the file for new plants. */
+  #renewKey({ contentKey }: Source): void {
+    this.#newKeys.set(contentKey, `${contentKey}-${makeIdempotencyKey()}`);
+  }
+
+  #undoAction(source: Source, ids: readonly bigint[]): CardAction {
+    const label = `Undo: delete ${ids.length === 1 ? "this plant" : `these ${renderCount(ids.length, "plant")}`}`;
+    return { label, run: () => void this.#undo(source, ids) };
+  }
+
+  async #undo(source: Source, ids: readonly bigint[]): Promise<void> {
+    this.#renewKey(source);
+    await this.#card.run(
+      message`Undo the import of “${source.name}”`,
+      async (stop, showProgress) => {
+        showProgress(`Deleting ${renderCount(ids.length, "plant")}…`);
+        try {
+          const results = await api.deleteMany(ids, { signal: stop });
+          const deleted = results.filter(({ status }) => status === 204).length;
+          return { note: `The import was undone: ${renderCount(deleted, "plant")} deleted.` };
+        } catch (error) {
+          const reason = stop.aborted ? "Stopped." : describeError(error);
+          return {
+            note: `${reason} Some plants may be left.`,
+            undo: this.#undoAction(source, ids),
+          };
+        } finally {
+          this.#events.onChanged();
+        }
+      },
+    );
   }
 
   /** Browsers keep blobs outside of the page's memory, so each page becomes one at once. */

@@ -177,7 +177,7 @@ export type Flags = Readonly<Record<string, unknown>>;
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 
 /** Groups that are off (`tls`, `jwt`, both of `usage`) are absent. */
-export function readConfig(flags: Flags, environment: Environment = process.env) {
+export function readConfig(flags: Flags, environment: Environment) {
   const read = <Name extends SettingName>(name: Name) => readSetting(name, flags, environment);
   const database = read("database");
   const limits = readLimits(flags, environment);
@@ -230,7 +230,7 @@ export function readConfig(flags: Flags, environment: Environment = process.env)
 export function readSetting<Name extends SettingName>(
   name: Name,
   flags: Flags,
-  environment: Environment = process.env,
+  environment: Environment,
 ): ValueOf<Name> {
   const { flag, environment: variable, ...row } = settings[name];
   const given = flags[flag];
@@ -254,7 +254,7 @@ function hideLogin(text: string): string {
 }
 
 /** Whether a flag or a variable sets it. */
-export function isGiven(name: SettingName, flags: Flags, environment = process.env): boolean {
+export function isGiven(name: SettingName, flags: Flags, environment: Environment): boolean {
   const { flag, environment: variable } = settings[name];
   return flags[flag] !== undefined || environment[variable] !== undefined;
 }
@@ -267,16 +267,13 @@ export const storageSettings: readonly SettingName[] = [
   "databaseStatementTimeoutMs",
 ];
 
-export function readLimits(flags: Flags, environment: Environment = process.env): ConnectionLimits {
+export function readLimits(flags: Flags, environment: Environment): ConnectionLimits {
   return {
     poolSize: readSetting("databasePoolSize", flags, environment),
     connectTimeoutMs: readSetting("databaseConnectTimeoutMs", flags, environment),
     statementTimeoutMs: readSetting("databaseStatementTimeoutMs", flags, environment),
   };
 }
-
-/** A dumb terminal would show the escape codes themselves. */
-export const mayDraw = (environment: Environment = process.env) => environment.TERM !== "dumb";
 
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {

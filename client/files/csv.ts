@@ -1,4 +1,4 @@
-/** CSV (RFC 4180, and with semicolons or tabs), one record at a time. */
+/** CSV (RFC 4180, or with semicolons), one record at a time. */
 
 export const fieldNames = ["id", "name", "tag"] as const;
 export type FieldName = (typeof fieldNames)[number];
@@ -11,23 +11,21 @@ export interface CsvRecord {
   readonly end: number;
 }
 
-type Separator = "," | ";" | "\t";
+type Separator = "," | ";";
 
 /** What is in quotes, where two quotes are one; what is outside; a separator or a line end. */
 const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
   ",": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^,\n]*)([,\n])/y,
   ";": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^;\n]*)([;\n])/y,
-  "\t": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^\t\n]*)([\t\n])/y,
 };
-const separators = Object.keys(fieldPatterns) as Separator[];
 
-/** The separator for which the header, which starts there, has a column `name`; else a comma. */
+/** A semicolon if only that gives the header, which starts there, a column `name`; else a comma. */
 export function findSeparator(text: string, start: number): Separator {
   const hasName = (separator: Separator) => {
     const { fields = [] } = scanCsvRecord(text, start, separator) ?? {};
     return fields.some((field) => /^\s*name\s*$/i.test(field));
   };
-  return separators.find(hasName) ?? ",";
+  return !hasName(",") && hasName(";") ? ";" : ",";
 }
 
 /** The record that starts there; absent if the text ends first. Lines end in CRLF or LF. */

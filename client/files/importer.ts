@@ -1,301 +1,166 @@
-/** Sends rows to a service, many in a request. Safe to repeat: no row makes a second plant. */
-import {
-  type CreateResult,
-  type Plant,
-  type PlantDraft,
-  type PlantStore,
-  PlantStoreProblem,
-} from "../plant-store.ts";
+/** Sends the rows of a checked file. The same file sent again adds no plant twice. */
+import { renderCount, renderDuration } from "../../src/wording.ts";
+import { makeIdempotencyKey, type Plant, type PlantStore } from "../plant-store.ts";
 import { hasCode } from "../problem-error.ts";
-import { type FileCheck, validate } from "./check.ts";
-import type { RefusedRow, Row, ValidRow } from "./rows.ts";
-
-interface ImportOptions {
-  /** A row without an id is recognized by this name and its place in the file. */
-  readonly batch: string;
-  /** How many earlier imports of this batch were undone, as far as is known. */
-  readonly undone?: number;
-  /** How to get around a name that was used for other rows. */
-  readonly batchAdvice: string;
-  /** Whether the first refused row ends the import. */
-  readonly isStopping: boolean;
-  /** How many requests are in flight. */
-  readonly concurrency: number;
-  /** Called for each plant that this import added. */
-  readonly onAdded?: (id: bigint) => void;
-}
-
-type Refusal = Exclude<CreateResult, { status: 201 }>;
-
-/**
- * Rows per request. Even the longest rows fit, so a row's request depends only on its number in the
- * file, even after other rows were fixed.
- */
-export const requestRows = 512;
-
-const placeholder = { name: "Placeholder of an import that is running" };
-
-const idMin = -(2n ** 63n);
-/** The service never assigns it. */
-const placeholderId = -1n;
-
-const diskFull =
-  "The service's disk is full. Make room there, then import the same file again: no plant is added twice.";
+import { renderDraft, toBulks } from "../wire-text.ts";
+import type { RefusedRow, ValidRow } from "./rows.ts";
 
 /** The service takes no more plants, whatever they are. */
 export class StorageFullError extends Error {}
 
+interface ImportOptions {
+  /** Recognizes rows without ids that an earlier import with the same key has added. */
+  readonly key: string;
+  readonly signal: AbortSignal;
+  /** Called for each plant that this import added. */
+  readonly onAdded?: (id: bigint) => void;
+}
+
+const idMin = -(2n ** 63n);
+const pageSize = 1_000;
+
 export class Importer {
   stored = 0;
-  /** Found unchanged: added earlier. */
+  /** Added earlier, and still there. */
   alreadyThere = 0;
-  /** Sent, and may have been added: no response says so. */
-  unconfirmed = 0;
-  /** Refused by the service. */
+  /** Added by an earlier import of the same file, and deleted since. */
+  deletedSince = 0;
   readonly refused: RefusedRow[] = [];
+  /** Whether every row was sent. */
+  isDone = false;
   readonly #store: PlantStore;
   readonly #options: ImportOptions;
-  readonly #cancelling = new AbortController();
-  /** The first problem that isn't about a single row. */
-  #failure: unknown;
-  #fillerId: Promise<bigint> | undefined;
-  #placeholderId: bigint | undefined;
 
   constructor(store: PlantStore, options: ImportOptions) {
     this.#store = store;
     this.#options = options;
   }
 
-  get isCancelled(): boolean {
-    return this.#cancelling.signal.aborted;
+  /** How many rows have a result by now. */
+  get done(): number {
+    return this.stored + this.alreadyThere + this.deletedSince + this.refused.length;
   }
 
-  /** Whether no further row is to be sent. */
-  get #isStopped(): boolean {
-    if (this.isCancelled || this.#failure !== undefined) return true;
-    return this.#options.isStopping && this.refused.length > 0;
-  }
-
-  /** Abandons the requests in flight, too. */
-  cancel(): void {
-    this.#cancelling.abort();
-  }
-
-  /**
-   * Sends the valid rows of a file: first those with an id, since the service could assign that id
-   * to another row. Throws the first problem that isn't about a single row.
-   */
-  async send(read: () => Iterable<Row>, check: FileCheck): Promise<void> {
-    const toValid = (row: Row): ValidRow | undefined => {
-      const checked = check.invalid === 0 ? row : validate(row);
-      return "draft" in checked ? checked : undefined;
-    };
-    function* rowsWithIds(): Generator<ValidRow> {
-      for (const row of read()) {
-        const valid = toValid(row);
-        if (valid && valid.draft.id !== undefined) yield valid;
-      }
-    }
-    // Every row, so that each keeps its number.
-    function* allRows(): Generator<ValidRow | undefined> {
-      for (const row of read()) yield toValid(row);
-    }
+  /** Throws the first failure that isn't about a single row. */
+  async send(rows: readonly ValidRow[]): Promise<void> {
+    // Rows with ids go first: the service could assign their ids to other rows. They need no key
+    // that a later import knows, because an id can't be added twice.
+    const withoutIds = rows.filter((row) => !hasId(row));
     try {
-      if (check.withId > 0) await this.#sendAll(rowsWithIds(), (group) => this.#sendWithIds(group));
-      if (check.withoutId > 0) {
-        await this.#sendAll(allRows(), (group, number) => this.#sendWithoutIds(group, number));
-      }
-    } finally {
-      // If the service doesn't respond any more, the placeholder's name says what it is.
-      if (this.#placeholderId !== undefined) {
-        await this.#store.delete(this.#placeholderId).catch(() => {});
-      }
+      await this.#sendRows(rows.filter(hasId), makeIdempotencyKey());
+      await this.#sendRows(withoutIds, this.#options.key);
+    } catch (error) {
+      // The response says that nothing was changed. That is true of its request, not of the import.
+      if (!hasCode(error, "storage-full")) throw error;
+      throw new StorageFullError("The service's disk is full. Make room there.");
+    }
+    this.isDone = true;
+  }
+
+  /** A bulk and its key depend only on the rows, so a later import sends the same bulks. */
+  async #sendRows(rows: readonly ValidRow[], key: string): Promise<void> {
+    let sent = 0;
+    for await (const { length } of toBulks(rows, ({ draft }) => renderDraft(draft))) {
+      await this.#sendBulk(rows.slice(sent, sent + length), `${key}.${sent}`);
+      sent += length;
     }
   }
 
-  async #sendWithIds(group: readonly ValidRow[]): Promise<void> {
-    const drafts = group.map(({ draft }) => draft);
-    const results = await this.#create(drafts, group.length);
-    const taken: ValidRow[] = [];
-    for (const [index, row] of group.entries()) {
-      const result = results[index] as CreateResult;
-      if (result.status === 201) this.#count(result.id);
-      else if (result.status === 409) taken.push(row);
-      else this.#refuse(row, result);
+  async #sendBulk(rows: readonly ValidRow[], idempotencyKey: string): Promise<void> {
+    const { signal } = this.#options;
+    const drafts = rows.map(({ draft }) => draft);
+    const results = await this.#store.createMany(drafts, { idempotencyKey, signal });
+    const taken = new Map<ValidRow, bigint>();
+    const replayed: bigint[] = [];
+    let fullDetail: string | undefined;
+    for (const [index, result] of results.entries()) {
+      const row = rows[index] as ValidRow;
+      if (result.status === 507) fullDetail = result.detail;
+      else if (result.status === 409 && hasId(row)) taken.set(row, BigInt(row.draft.id ?? 0));
+      else if (result.status !== 201) this.#refuse(row, result.detail);
+      // With an id, it was added by an earlier try of this same request.
+      else if (result.replayed && !hasId(row)) replayed.push(result.id);
+      else this.#add(result.id);
     }
-    if (taken.length > 0) await this.#compare(taken);
-  }
-
-  /**
-   * The service recognizes a plant by its request's key and its place in the request, so every run
-   * puts a row in the same place. Any other place gets a plant whose id is taken: the service
-   * refuses it and doesn't remember it. If a recognized plant was deleted since, its row goes out
-   * again under the next round's key.
-   */
-  async #sendWithoutIds(group: readonly (ValidRow | undefined)[], number: number): Promise<void> {
-    // The rows with ids are stored by now.
-    let pending = group.map((row) => (row?.draft.id === undefined ? row : undefined));
-    let drafts = group.map((row) => row?.draft);
-    for (let round = this.#options.undone ?? 0; ; round++) {
-      const sent = pending.filter((row) => row !== undefined).length;
-      if (sent === 0) return;
-      const filled = await Promise.all(drafts.map((draft) => draft ?? this.#filler()));
-      const results = await this.#create(filled, sent, this.#keyOf(number, round));
-      const replayed: bigint[] = [];
-      for (const [index, row] of pending.entries()) {
-        const result = results[index] as CreateResult;
-        if (row === undefined) continue;
-        if (result.status !== 201) this.#refuse(row, result);
-        else if (result.replayed) replayed.push(result.id);
-        else this.#count(result.id);
-      }
-      const there = await this.#find(replayed);
-      this.alreadyThere += there.size;
-      pending = pending.map((row, index) => {
-        const result = results[index] as CreateResult;
-        const isGone = result.status === 201 && result.replayed && !there.has(result.id);
-        return isGone ? row : undefined;
-      });
-      drafts = drafts.map((draft, index) => {
-        const result = results[index] as CreateResult;
-        if (!draft || pending[index] || draft.id !== undefined) return draft;
-        return result.status === 201 ? { ...draft, id: result.id } : undefined;
-      });
+    const there = await this.#find([...taken.values(), ...replayed]);
+    for (const [row, id] of taken) this.#compare(row, id, there.get(id));
+    for (const id of replayed) {
+      if (there.has(id)) this.alreadyThere++;
+      else this.deletedSince++;
     }
+    if (fullDetail !== undefined) throw new StorageFullError(fullDetail);
   }
 
-  async #filler(): Promise<PlantDraft> {
-    this.#fillerId ??= this.#findTakenId();
-    return { ...placeholder, id: await this.#fillerId };
-  }
-
-  /** Of any plant in the garden. In an empty one, a placeholder is there while the import runs. */
-  async #findTakenId(): Promise<bigint> {
-    const { signal } = this.#cancelling;
-    const [plant] = (await this.#store.page({ limit: 1, signal })).plants;
-    if (plant) return plant.id;
-    const { id } = await this.#store.create({ ...placeholder, id: placeholderId }, { signal });
-    this.#placeholderId = id;
-    return id;
-  }
-
-  #count(id: bigint): void {
+  #add(id: bigint): void {
     this.stored++;
     this.#options.onAdded?.(id);
   }
 
-  /** `rows` is how many of the drafts are rows that may be added. */
-  async #create(
-    drafts: readonly PlantDraft[],
-    rows: number,
-    idempotencyKey?: string,
-  ): Promise<CreateResult[]> {
-    const { signal } = this.#cancelling;
-    try {
-      return await this.#store.createMany(drafts, { signal, idempotencyKey });
-    } catch (error) {
-      if (!isRefusal(error)) this.unconfirmed += rows;
-      throw error;
-    }
+  #compare(row: ValidRow, id: bigint, plant: Plant | undefined): void {
+    const { name, tag = "" } = row.draft;
+    if (plant?.name === name && plant.tag === tag) this.alreadyThere++;
+    else this.#refuse(row, `another plant has the id ${id}`);
   }
 
-  /** Throws the first problem that isn't about a single row. */
-  async #sendAll<Item>(
-    rows: Iterable<Item>,
-    send: (group: readonly Item[], number: number) => Promise<void>,
-  ): Promise<void> {
-    const iterator = rows[Symbol.iterator]();
-    let next = 0;
-    const work = async () => {
-      while (!this.#isStopped) {
-        const group = take(iterator, requestRows);
-        if (group.length === 0) return;
-        await send(group, next++);
-      }
-    };
-    const fail = (error: unknown) => {
-      // Whatever follows a cancellation is a consequence of it.
-      if (!this.isCancelled) this.#failure ??= error;
-      // A service that refuses also responds to the other requests in flight.
-      if (!isRefusal(error)) this.cancel();
-    };
-    const workers = Array.from({ length: this.#options.concurrency }, () => work().catch(fail));
-    await Promise.all(workers);
-    // The response says that nothing was changed. That is true of its request, not of the import.
-    if (hasCode(this.#failure, "storage-full")) throw new StorageFullError(diskFull);
-    if (this.#failure !== undefined) throw this.#failure;
-  }
-
-  #refuse(row: ValidRow, refusal: Refusal): void {
-    // It would affect every row that follows.
-    if (refusal.code === "storage-full") throw new StorageFullError(refusal.detail);
-    const isOther = refusal.code === "idempotency-mismatch";
-    const reason = isOther
-      ? `an earlier import added another plant for this row; ${this.#options.batchAdvice}`
-      : refusal.detail;
-    this.refused.push(toRefused(row, reason));
-  }
-
-  /** Rows whose ids are taken: by the same plant, or by another one. */
-  async #compare(rows: readonly ValidRow[]): Promise<void> {
-    const there = await this.#find(rows.map(({ draft }) => BigInt(draft.id ?? 0)));
-    for (const row of rows) {
-      const { draft } = row;
-      const plant = there.get(BigInt(draft.id ?? 0));
-      if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) this.alreadyThere++;
-      else this.refused.push(toRefused(row, `another plant has the id ${draft.id}`));
-    }
+  #refuse({ draft, ...line }: ValidRow, error: string): void {
+    this.refused.push({ ...line, error });
   }
 
   /** The plants that have these ids. Ids that are close to each other take few requests. */
   async #find(ids: readonly bigint[]): Promise<Map<bigint, Plant>> {
-    const wanted = new Set(ids);
     const found = new Map<bigint, Plant>();
     let left = ids.toSorted((a, b) => (a < b ? -1 : 1));
     for (let first = left[0]; first !== undefined; first = left[0]) {
       const { plants } = await this.#store.page({
         after: first === idMin ? undefined : first - 1n,
-        limit: left.length,
-        signal: this.#cancelling.signal,
+        limit: Math.min(pageSize, left.length),
+        signal: this.#options.signal,
       });
-      for (const plant of plants) if (wanted.has(plant.id)) found.set(plant.id, plant);
+      for (const plant of plants) found.set(plant.id, plant);
       const last = plants.at(-1)?.id;
       left = last === undefined ? [] : left.filter((id) => id > last);
     }
     return found;
   }
+}
 
-  #keyOf(request: number, round: number): string {
-    const key = `import-${hashText(this.#options.batch)}-${request}`;
-    return round === 0 ? key : `${key}-${round}`;
+function hasId({ draft }: ValidRow): boolean {
+  return draft.id !== undefined;
+}
+
+/**
+ * The key of an import, from what the rows say. Two FNV-1a hashes of 32 bits: browsers deny their
+ * own hashes to pages loaded over plain HTTP. If two files ever had the same key, the service would
+ * refuse the rows that differ.
+ */
+export function makeImportKey(rows: readonly ValidRow[]): string {
+  let high = 0x811c9dc5;
+  let low = 0x41c6ce57;
+  for (const { draft } of rows) {
+    const text = `${renderDraft(draft)}\n`;
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index);
+      high = Math.imul(high ^ unit, 0x01000193);
+      low = Math.imul(low ^ unit, 0x5f356495);
+    }
   }
+  return `import-${toHex(high)}${toHex(low)}`;
 }
 
-/** FNV-1a with 64 bits. Browsers deny their own hashes to pages loaded over plain HTTP. */
-function hashText(text: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of new TextEncoder().encode(text)) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  }
-  return hash.toString(16).padStart(16, "0");
+function toHex(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(8, "0");
 }
 
-function toRefused({ draft, ...origin }: ValidRow, error: string): RefusedRow {
-  return { ...origin, error };
-}
-
-function take<Item>(iterator: Iterator<Item>, count: number): Item[] {
-  const items: Item[] = [];
-  while (items.length < count) {
-    const { value, done } = iterator.next();
-    if (done) break;
-    items.push(value);
-  }
-  return items;
-}
-
-/** Whether the service has responded, and said that it stores nothing. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof StorageFullError) return true;
-  return error instanceof PlantStoreProblem && error.status < 500;
+/** What an import did, in a sentence or more. */
+export function describeImport(importer: Importer, elapsedMs: number): string {
+  const { stored, alreadyThere, deletedSince, refused } = importer;
+  const parts = [`Added ${renderCount(stored, "plant")} in ${renderDuration(elapsedMs)}.`];
+  const say = (count: number, noun: string | undefined, rest: string) => {
+    const verb = count === 1 ? "was" : "were";
+    if (count > 0) parts.push(`${renderCount(count, noun)} ${verb} ${rest}.`);
+  };
+  say(alreadyThere, undefined, "already there");
+  say(deletedSince, undefined, "added by an earlier import and deleted since");
+  say(refused.length, "row", "refused");
+  return parts.join(" ");
 }

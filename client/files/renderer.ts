@@ -3,7 +3,7 @@
 import { renderCount } from "../../src/wording.ts";
 import type { Plant } from "../plant-store.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
-import type { Format, Origin } from "./rows.ts";
+import type { Format } from "./rows.ts";
 
 /** Spreadsheets read text that starts like this as a formula. */
 const formula = /^[=+\-@\t\r]/;
@@ -60,14 +60,4 @@ export class PlantRenderer {
 /** The id is a JSON number with all its digits. */
 export function renderJsonPlant({ id, name, tag }: Plant): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
-}
-
-/** Rows of one file as a file that can be imported: CSV with its header, JSON as JSON Lines. */
-export function renderSources(rows: readonly Origin[]): string {
-  const header = rows[0]?.header;
-  if (header !== undefined) {
-    return byteOrderMark + header + rows.map(({ source }) => source).join("");
-  }
-  // Inside a JSON value, a line break is only white space.
-  return rows.map(({ source }) => `${source.trim().replaceAll(/\r?\n/g, " ")}\n`).join("");
 }

@@ -10,21 +10,13 @@ export interface Line {
   readonly column?: number | undefined;
 }
 
-/** A row as it is in the file, to be written to another one. */
-export interface Origin extends Line {
-  /** With the end of its line. Empty if nothing more is read. */
-  readonly source: string;
-  /** Of CSV: the line that names the columns. */
-  readonly header?: string | undefined;
-}
-
 /** A plant to create, or why there is none. */
 type Reading =
   | { readonly draft: PlantDraft }
   /** `isUnreadable` if nobody can tell where the next row begins, so nothing more is read. */
   | { readonly error: string; readonly isUnreadable?: true };
 
-export type Row = Origin & Reading;
+export type Row = Line & Reading;
 export type ValidRow = Extract<Row, { draft: unknown }>;
 export type RefusedRow = Extract<Row, { error: unknown }>;
 
@@ -111,19 +103,18 @@ function createLocator(text: string): (offset: number) => Required<Line> {
 }
 
 function stopReading(reason: string) {
-  return { error: `${reason}; nothing after it was read`, isUnreadable: true, source: "" } as const;
+  return { error: `${reason}; nothing after it was read`, isUnreadable: true } as const;
 }
 
 function* readCsv(text: string): Generator<Row, void> {
   const locate = createLocator(text);
   // Spreadsheets write an empty row as nothing but separators.
-  const headerAt = /^(?:[,;\t]*\r?\n)*/.exec(text)?.[0].length ?? 0;
+  const headerAt = /^(?:[,;]*\r?\n)*/.exec(text)?.[0].length ?? 0;
   if (headerAt === text.length) throw new PlantFileError(`${headerRule} This one is empty.`);
   const separator = findSeparator(text, headerAt);
-  const first = scanCsvRecord(text, headerAt, separator);
-  const columns = readColumns(first);
-  const header = text.slice(headerAt, first?.end);
-  for (let at = headerAt + header.length; at < text.length; ) {
+  const header = scanCsvRecord(text, headerAt, separator);
+  const columns = readColumns(header);
+  for (let at = header?.end ?? text.length; at < text.length; ) {
     const { line } = locate(at);
     const record = scanCsvRecord(text, at, separator);
     if (record === undefined || hasLostBoundary(record, columns)) {
@@ -133,7 +124,7 @@ function* readCsv(text: string): Generator<Row, void> {
     const source = text.slice(at, record.end);
     at = record.end;
     if (isEmptyRow(record, source)) continue;
-    yield Object.assign(readCsvPlant(record, columns), { line, source, header });
+    yield { line, ...readCsvPlant(record, columns) };
   }
 }
 
@@ -185,7 +176,7 @@ function* readJsonLines(text: string): Generator<Row, void> {
   let line = 0;
   for (const [source] of text.matchAll(/[^\n]*\n/g)) {
     line++;
-    if (/\S/.test(source)) yield Object.assign(readJsonPlant(source), { line, source });
+    if (/\S/.test(source)) yield { line, ...readJsonPlant(source) };
   }
 }
 
@@ -196,7 +187,7 @@ function* readJsonArray(text: string): Generator<Row, void> {
     for (const source of itemsOf(text)) {
       // Between items there are only white space and a comma.
       const at = text.indexOf(source, end);
-      yield Object.assign(readJsonPlant(source), { ...locate(at), source });
+      yield { ...locate(at), ...readJsonPlant(source) };
       end = at + source.length;
     }
   } catch (error) {

@@ -35,7 +35,7 @@ export const backupCommand: Command = {
   ],
   async run(call) {
     const [path = ""] = call.words;
-    const database = readSetting("database", call.flags);
+    const database = readSetting("database", call.flags, call.terminal.env);
     if (path === "-") return backUpToStdout(call, database);
     const target = chooseTarget(path, database, call.flags.force === true);
     await cancellable("Nothing was written.", async (signal) => {
@@ -109,7 +109,7 @@ export const restoreCommand: Command = {
         show(call, `${path} holds`, { madeAt, plants, tokens });
         return;
       }
-      const database = readSetting("database", call.flags);
+      const database = readSetting("database", call.flags, call.terminal.env);
       if (isSameFile(path, database)) {
         throw usageError(`${path} cannot be restored into itself.`);
       }
@@ -134,8 +134,8 @@ export const copyCommand: Command = {
     "PLANTSTORE_COPY_FROM=postgres://plants:secret@db1/plants plantstore copy --to plants.db",
   ],
   async run(call) {
-    const from = readSetting("copyFrom", call.flags);
-    const to = readSetting("copyTo", call.flags);
+    const from = readSetting("copyFrom", call.flags, call.terminal.env);
+    const to = readSetting("copyTo", call.flags, call.terminal.env);
     if (isSameFile(from, to)) throw usageError("--from and --to are the same file.");
     await cancellable("Nothing was changed.", async (signal) => {
       const mayReplace = call.flags.force === true;
@@ -148,7 +148,7 @@ export const copyCommand: Command = {
 
 function toWork({ flags, terminal }: Call, signal: AbortSignal): BackupWork {
   return {
-    limits: readLimits(flags),
+    limits: readLimits(flags, terminal.env),
     signal,
     onPhase(phase) {
       if (terminal.isStderrTty) terminal.say(`${phase} …`);

@@ -5,12 +5,13 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTerminal } from "../../test/command.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { commandNames, loadCommand } from "./catalog.ts";
 import { flagsOf, readCall } from "./command.ts";
 
 const commands = await Promise.all(commandNames.map(loadCommand));
-const terminal = { isStdoutTty: false, isStderrTty: false, out() {}, say() {} };
+const { terminal } = makeTerminal();
 
 describe.each(commands.map((command) => [command.name, command] as const))(
   "%s",

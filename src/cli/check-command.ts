@@ -87,12 +87,12 @@ function readOptions(call: Call): Omit<CheckOptions, "signal"> {
   const [address] = call.words;
   const url =
     address === undefined
-      ? readSetting("url", call.flags)
+      ? readSetting("url", call.flags, call.terminal.env)
       : parseText("URL", address, settings.url);
   const tokens = {
-    write: requireToken(),
-    second: findToken(tokenVariables.second),
-    read: findToken(tokenVariables.read),
+    write: requireToken(call),
+    second: findToken(call.terminal.env, tokenVariables.second),
+    read: findToken(call.terminal.env, tokenVariables.read),
   };
   const topic = readFlag(call, "only", choice(...topics));
   const rows = topic === undefined ? contract : contract.filter((row) => row.topic === topic);

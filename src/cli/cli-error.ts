@@ -8,7 +8,6 @@ export const exitCodes = {
   tokenRefused: 4,
   conflict: 5,
   unavailable: 6,
-  rowsRefused: 7,
   interrupted: 130,
 } as const;
 

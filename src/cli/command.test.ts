@@ -1,9 +1,9 @@
 /** Arguments become words and flags, or one line that says what is wrong. */
 import { expect, test } from "bun:test";
+import { makeTerminal } from "../../test/command.ts";
 import { type Command, readCall } from "./command.ts";
-import type { Terminal } from "./terminal.ts";
 
-const terminal: Terminal = { isStdoutTty: false, isStderrTty: false, out() {}, say() {} };
+const { terminal } = makeTerminal();
 
 const water: Command = {
   name: "water",

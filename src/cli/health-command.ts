@@ -55,16 +55,17 @@ export const healthCommand: Command = {
 };
 
 /** Run in the environment of the service, it needs no URL. */
-function findService({ flags }: Call): { readonly url: string; readonly isOwn: boolean } {
+function findService({ flags, terminal }: Call): { readonly url: string; readonly isOwn: boolean } {
+  const { env } = terminal;
   const hasOwnFlag = ownSettings.some((name) => isGiven(name, flags, {}));
   // A flag wins over the environment.
-  if (isGiven("url", flags, hasOwnFlag ? {} : undefined)) {
-    return { url: readSetting("url", flags), isOwn: false };
+  if (isGiven("url", flags, hasOwnFlag ? {} : env)) {
+    return { url: readSetting("url", flags, env), isOwn: false };
   }
-  const host = readSetting("host", flags);
+  const host = readSetting("host", flags, env);
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  const scheme = readSetting("tlsCert", flags) === "" ? "http" : "https";
+  const scheme = readSetting("tlsCert", flags, env) === "" ? "http" : "https";
   const authority = reachable.includes(":") ? `[${reachable}]` : reachable;
-  const path = readSetting("basePath", flags);
-  return { url: `${scheme}://${authority}:${readSetting("port", flags)}${path}`, isOwn: true };
+  const path = readSetting("basePath", flags, env);
+  return { url: `${scheme}://${authority}:${readSetting("port", flags, env)}${path}`, isOwn: true };
 }

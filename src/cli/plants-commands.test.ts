@@ -1,5 +1,6 @@
 /** What `plants edit` says, above all while somebody else changes the plant. */
 import { expect, test } from "bun:test";
+import { makeTerminal } from "../../test/command.ts";
 import { runCommand } from "./run.ts";
 
 const moss = '{"id":1,"name":"Moss","tag":"sun"}';
@@ -17,17 +18,8 @@ test.each<[flags: string[], putStatus: number, exitCode: number, message: string
     return new Response(JSON.stringify({ type, detail: "No." }), { status: putStatus, headers });
   };
   using service = Bun.serve({ port: 0, fetch });
-  const said: string[] = [];
-  const { PLANTSTORE_TOKEN } = process.env;
-  process.env.PLANTSTORE_TOKEN = "somebody";
-  const args = ["plants", "edit", "1", ...flags, "--url", service.url.origin];
-  const exitCode = await runCommand(args, {
-    isStdoutTty: true,
-    isStderrTty: true,
-    out: (text) => said.push(text),
-    say: (text) => said.push(text),
-  });
-  if (PLANTSTORE_TOKEN === undefined) delete process.env.PLANTSTORE_TOKEN;
-  else process.env.PLANTSTORE_TOKEN = PLANTSTORE_TOKEN;
-  expect([exitCode, said]).toEqual([expected, [message]]);
+  const env = { PLANTSTORE_TOKEN: "somebody", PLANTSTORE_URL: service.url.origin };
+  const { terminal, written } = makeTerminal({ env, isStdoutTty: true, isStderrTty: true });
+  const exitCode = await runCommand(["plants", "edit", "1", ...flags], terminal);
+  expect([exitCode, written.out + written.said]).toEqual([expected, message]);
 });

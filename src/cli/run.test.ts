@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { makeTerminal } from "../../test/command.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { hashToken, isTokenForm } from "../auth/opaque-token.ts";
 import { openStorage } from "../storage/open.ts";
@@ -20,17 +21,9 @@ beforeEach(() => {
 afterEach(() => folder[Symbol.dispose]());
 
 async function run(...args: readonly string[]) {
-  let out = "";
-  const said: string[] = [];
-  const exitCode = await runCommand(args, {
-    isStdoutTty: false,
-    isStderrTty: false,
-    out(text) {
-      out += text;
-    },
-    say: (text) => said.push(text),
-  });
-  return { exitCode, out, said };
+  const { terminal, written } = makeTerminal();
+  const exitCode = await runCommand(args, terminal);
+  return { exitCode, ...written };
 }
 
 const token = (...args: string[]) => run("token", ...args, "--database", database);
@@ -111,7 +104,7 @@ describe("an invalid call ends with 2 and one line, and leaves no database behin
       ["token", "create", "\u{1F469}\u200D\u{1F33E}"],
       "or format character",
     ],
-    ["an empty batch", ["import", "x.csv", "--batch", ""], "--batch must be"],
+    ["a format that isn't there", ["import", "x.csv", "--format", "tsv"], "--format must be"],
     ["an unknown scope", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
     ["an invalid expiry", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
     ["no such day", ["token", "create", "a", "--expires", "2131-02-30"], "--expires must be"],

@@ -1,6 +1,13 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import { type Config, type Flags, readConfig, type SettingName, settings } from "../config.ts";
+import {
+  type Config,
+  type Environment,
+  type Flags,
+  readConfig,
+  type SettingName,
+  settings,
+} from "../config.ts";
 import { createLog, type Log } from "../log.ts";
 import type { Service } from "../server/serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
@@ -30,10 +37,10 @@ export const serveCommand: Command = {
     "PLANTSTORE_DATABASE=postgres://plants:secret@db1/plants plantstore serve",
   ],
   async run({ flags, terminal }) {
-    const config = readConfig(flags);
+    const config = readConfig(flags, terminal.env);
     const log = openLog(config, terminal);
     const variables = Object.values(settings).map(({ environment }) => environment);
-    for (const typo of findTypos(Object.keys(process.env), variables)) {
+    for (const typo of findTypos(Object.keys(terminal.env), variables)) {
       log.event("warn", "unknown variable", typo);
     }
     // A terminal that closes must not end it, nor a hook that renews certificates.
@@ -53,7 +60,11 @@ export const serveCommand: Command = {
     // A person sees the banner instead.
     if (!terminal.isStdoutTty || !terminal.isStderrTty) {
       const database = maskAddress(config.database);
-      const inForce = { ...showSettings(flags), database, threads: String(config.threads) };
+      const inForce = {
+        ...showSettings(flags, terminal.env),
+        database,
+        threads: String(config.threads),
+      };
       log.event("info", "started", { url: service.url, database, version, settings: inForce });
     }
     const signal = await Promise.race([stopped, service.failed]).catch((error) => {
@@ -72,11 +83,11 @@ export const serveCommand: Command = {
 const waitingCharactersMax = 4 * 1024 * 1024;
 
 /** By flag, for the log: without secrets, and without what is unset. */
-function showSettings(flags: Flags): Record<string, string> {
+function showSettings(flags: Flags, env: Environment): Record<string, string> {
   const shown: Record<string, string> = {};
   for (const name of serviceSettings) {
     const { flag, environment, fallback, isSecret } = settings[name];
-    const text = String(flags[flag] ?? process.env[environment] ?? fallback);
+    const text = String(flags[flag] ?? env[environment] ?? fallback);
     if (text !== "" && !isSecret) shown[flag] = text;
   }
   return shown;
@@ -107,6 +118,9 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);
     terminal.say(`Plants are kept in ${database}. Stop with Ctrl+C.\n`);
   }
+  // Unless npm started it, npx might fetch another package of this name.
+  const isByNpm = terminal.env.npm_lifecycle_event !== undefined;
+  const programName = isByNpm ? "npx plantstore" : "plantstore";
   const howTo = isFile(config.database)
     ? `${programName} token create USER --database ${database}`
     : `${programName} token create USER, with the same PLANTSTORE_DATABASE as the service`;
@@ -123,9 +137,6 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   const { token } = await issueToken(service.storage, request, Date.now());
   terminal.say(firstSteps(service.url, token));
 }
-
-/** How to call this program. Unless npm started it, npx may fetch another package of this name. */
-const programName = process.env.npm_lifecycle_event === undefined ? "plantstore" : "npx plantstore";
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);

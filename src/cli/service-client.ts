@@ -9,7 +9,7 @@ import {
 } from "../../client/plant-store.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { choice, readSetting } from "../config.ts";
+import { choice, type Environment, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, readFlag } from "./command.ts";
@@ -48,8 +48,8 @@ export async function withService<Result>(
   use: (store: PlantStore) => Promise<Result>,
   patience?: Patience,
 ): Promise<Result> {
-  const url = readSetting("url", call.flags);
-  const token = requireToken();
+  const url = readSetting("url", call.flags, call.terminal.env);
+  const token = requireToken(call);
   // Few retries by default: a person is waiting.
   const store = new PlantStore({ url, token, ...(patience ?? { retries: 2 }) });
   try {
@@ -84,8 +84,8 @@ async function requireResponse(store: PlantStore): Promise<void> {
 }
 
 /** The token in `PLANTSTORE_TOKEN`. Throws a `CliError` if there is none, or it can't be one. */
-export function requireToken(): string {
-  const token = findToken("PLANTSTORE_TOKEN");
+export function requireToken({ terminal }: Call): string {
+  const token = findToken(terminal.env, "PLANTSTORE_TOKEN");
   if (token !== undefined) return token;
   throw new CliError(
     "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
@@ -98,8 +98,8 @@ export function requireToken(): string {
  * From the environment, because other users of the machine can see the flags of a process. Absent
  * if the variable isn't set. Throws a `CliError` if it can't be a token.
  */
-export function findToken(variable: string): string | undefined {
-  const token = cleanToken(process.env[variable] ?? "");
+export function findToken(environment: Environment, variable: string): string | undefined {
+  const token = cleanToken(environment[variable] ?? "");
   if (token === "") return undefined;
   const error = findTokenError(token);
   if (error === undefined) return token;

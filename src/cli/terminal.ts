@@ -1,19 +1,25 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
 import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
-import { mayDraw } from "../config.ts";
+import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { toFileError } from "../domain/file-failure.ts";
 
-/** Where a command's output goes: results to `out`, messages for a person to `say`. */
+/** All that a command has of the process: its environment, its input, and where its output goes. */
 export interface Terminal {
+  readonly env: Environment;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  /** Whether standard input is a terminal. */
+  readonly isStdinTty: boolean;
   /** Whether standard output is a terminal. */
   readonly isStdoutTty: boolean;
   /** Whether standard error is a terminal. */
   readonly isStderrTty: boolean;
   /** How many characters a line has; absent if the terminal doesn't say. */
   readonly columns?: number | undefined;
+  /** Writes a result. */
   out(text: string): void;
+  /** Writes a message for a person. */
   say(text: string): void;
   /** Asks a question that takes a yes or no. Returns nothing if there is nobody to ask. */
   confirm?(question: string): Promise<boolean | undefined>;
@@ -25,6 +31,14 @@ export function openTerminal(): Terminal {
   const isStdoutTty = isTerminal(1);
   const isStderrTty = isTerminal(2);
   return {
+    env: process.env,
+    // Only when it's needed: the stream takes milliseconds to create.
+    get stdin() {
+      return process.stdin;
+    },
+    get isStdinTty() {
+      return process.stdin.isTTY === true;
+    },
     isStdoutTty,
     isStderrTty,
     get columns() {
@@ -39,7 +53,8 @@ export function openTerminal(): Terminal {
       for await (const line of process.stdin) return /^y(?:es)?\s*$/i.test(String(line));
       return false;
     },
-    ...(isStderrTty && mayDraw() && { draw: writeMessage }),
+    // A dumb terminal would show the escape codes themselves.
+    ...(isStderrTty && process.env.TERM !== "dumb" && { draw: writeMessage }),
   };
 }
 

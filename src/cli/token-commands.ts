@@ -57,7 +57,7 @@ export const createTokenCommand: Command = {
       expiresAtMs: readFlag(call, "expires", expiry(nowMs)),
       note: readFlag(call, "note", oneLine) ?? "",
     };
-    const address = readSetting("database", call.flags);
+    const address = readSetting("database", call.flags, call.terminal.env);
     const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, request, nowMs);
     // A service that connects as another role may use another schema.
@@ -150,10 +150,10 @@ async function withStorage<Result>(
   use: (storage: Storage) => Promise<Result>,
   options: Partial<OpenOptions> = { mustExist: true },
 ): Promise<Result> {
-  const address = readSetting("database", call.flags);
+  const address = readSetting("database", call.flags, call.terminal.env);
   const storage = await openStorage(address, {
     isServing: false,
-    limits: readLimits(call.flags),
+    limits: readLimits(call.flags, call.terminal.env),
     onMigration: (work) => call.terminal.say(`Migrating ${maskAddress(address)}: ${work}.`),
     ...options,
   });

@@ -21,9 +21,10 @@ beforeAll(async () => {
       "/": new Response("<!doctype html><title>A page</title><link rel=icon href='data:,'>", {
         headers: { "content-type": "text/html" },
       }),
-      // Where a page goes after the test.
+      // Where a page goes after the test, and what a browser asks for there.
       "/healthz": new Response("ok"),
-      "/client.js": new Response(Bun.file(join(folder.path, "plant-store.js"))),
+      "/favicon.ico": new Response(null, { status: 204 }),
+      "/client/:file": ({ params }) => new Response(Bun.file(join(folder.path, params.file))),
     },
   });
 });
@@ -36,7 +37,7 @@ afterAll(async () => {
 test.skipIf(isBrowserMissing)("a page on another origin can use all of the client", async () => {
   const token = await makeGarden(service);
   await using opened = await openPage(site.url.href, {}, [service.url]);
-  const module = "/client.js";
+  const module = "/client/plant-store.js";
   const seen = await opened.page.evaluate(
     async ({ url, token, module }) => {
       const { PlantStore, PlantStoreProblem } = (await import(

@@ -16,7 +16,7 @@ import {
 import { problemAnswer } from "./scripted-service.ts";
 
 const requestPlantsMax = 10_000;
-const requestBytesMax = 1024 * 1024;
+const requestBytesMax = 256 * 1024;
 
 /** What each request sends, instead of sending it; every plant but the first is created. */
 function recordRequests(world: ClientWorld, firstStatus = 201) {

@@ -43,8 +43,8 @@ const strange = [
 const pageOf = (id: number) => `[{"id":${id},"name":"Fern","tag":""}]`;
 
 export const scriptedCases: ClientCases = {
-  "tries again after a 429 and what gateways send, with the same key": forEach(
-    [429, 502, 503, 504].map((status) => problemAnswer(status, "unavailable")),
+  "tries again after a 408, a 429 and what gateways send, with the same key": forEach(
+    [408, 429, 502, 503, 504].map((status) => problemAnswer(status, "unavailable")),
     (answer) =>
       scripted([answer, answer, createdAnswer], async (store, { requests }) => {
         assert.equal((await store.create(draft)).id, 7n);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
+import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { openGarden, runProgram, startService } from "./running-service.ts";
 
@@ -63,7 +64,7 @@ describe("plants", () => {
     const rows = ["Royal fern,pond", "Ivy,", "Tree fern,shade", "Moss,shade"];
     const file = join(folder.path, "found.csv");
     writeFileSync(file, `name,tag\n${rows.join("\n")}\n`);
-    await run(["import", file, "--concurrency", "1"]);
+    await run(["import", file]);
     const names = async (...flags: string[]) =>
       JSON.parse((await run(["plants", "list", ...flags])).out).map(
         ({ name }: { name: string }) => name,
@@ -118,7 +119,6 @@ describe("plants", () => {
     [`whoami --url ${service.url}/elsewhere`, 1, "Check --url."],
     [`plants list --url ${service.url}/plants`, 1, "Check --url."],
     ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
-    ["import plants.csv --concurrency 257", 2, "--concurrency"],
     ["export /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
     ["export plants.xlsx", 2, "There is no export format .xlsx. Use .csv"],
     ["export plants.csv.gz", 2, "There is no export format .gz."],
@@ -138,7 +138,7 @@ describe("plants", () => {
     ["a token of another store", "somebody", "plantstore token create USER --database FILE"],
   ])("cannot be reached with %s", async (_what, token, named) => {
     const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
-    const { exitCode, errors } = await runProgram(["plants", "list"], variables);
+    const { exitCode, errors } = await runInProcess(["plants", "list"], variables);
     expect([exitCode, errors]).toEqual([4, expect.stringContaining(named)]);
   });
 
@@ -155,7 +155,7 @@ describe("plants", () => {
 
 test("health finds the service by its own settings, as a container's check does", async () => {
   const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_HOST: "0.0.0.0" };
-  expect(await runProgram(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
+  expect(await runInProcess(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
 });
 
 describe("an export", () => {

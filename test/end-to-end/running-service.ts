@@ -7,15 +7,12 @@ import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { type Finished, runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-export const realProgram = join(import.meta.dir, "../../src/main.ts");
+export type { Finished } from "../command.ts";
 
-export interface Finished {
-  readonly exitCode: number;
-  readonly out: string;
-  readonly errors: string;
-}
+export const realProgram = join(import.meta.dir, "../../src/main.ts");
 
 /** Only what a program needs to run: no setting of the machine reaches it. */
 const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
@@ -29,14 +26,12 @@ export function spawnProgram(
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
-  stdin: Blob | "ignore" = "ignore",
 ) {
   return Bun.spawn([process.execPath, program, ...args], {
     cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
-    stdin,
   });
 }
 
@@ -73,15 +68,13 @@ export async function makeToken(
   return out.trim();
 }
 
-/** Returns what runs commands against a garden that no other test uses. */
+/** Returns what runs commands, in this process, against a garden that no other test uses. */
 export async function openGarden(service: RunningService, token: NewToken) {
   const storage = await openStorage(service.database, { isServing: false });
   const issued = await issueToken(storage, token, Date.now());
   await storage.close();
-  return (args: readonly string[], url = service.url, stdin?: Blob): Promise<Finished> => {
-    const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token };
-    return readOutput(spawnProgram(args, variables, realProgram, stdin));
-  };
+  return (args: readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
+    runInProcess(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token }, stdin);
 }
 
 export interface RunningService {

@@ -1,0 +1,41 @@
+/** Runs commands in the test's own process, with an environment and an input of their own. */
+import { runCommand } from "../src/cli/run.ts";
+import { showLines, type Terminal } from "../src/cli/terminal.ts";
+
+export interface Finished {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly errors: string;
+}
+
+/** Nobody watches it, unless `more` says so. */
+export function makeTerminal(more: Partial<Terminal> = {}) {
+  const written = { out: "", said: [] as string[] };
+  const terminal: Terminal = {
+    env: {},
+    stdin: readBytes(""),
+    isStdinTty: false,
+    isStdoutTty: false,
+    isStderrTty: false,
+    out(text) {
+      written.out += text;
+    },
+    say: (text) => void written.said.push(showLines(text)),
+    ...more,
+  };
+  return { terminal, written };
+}
+
+export async function runInProcess(
+  args: readonly string[],
+  env: Terminal["env"] = {},
+  stdin = "",
+): Promise<Finished> {
+  const { terminal, written } = makeTerminal({ env, stdin: readBytes(stdin) });
+  const exitCode = await runCommand(args, terminal);
+  return { exitCode, out: written.out, errors: written.said.map((line) => `${line}\n`).join("") };
+}
+
+async function* readBytes(text: string): AsyncGenerator<Uint8Array, void> {
+  yield new TextEncoder().encode(text);
+}
