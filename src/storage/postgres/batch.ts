@@ -1,6 +1,11 @@
 /**
- * Applies any group of writes in one transaction of two round trips: the first locks the gardens
- * and fetches everything that the rules may look up, the second stores what they decided.
+ * Applies any group of writes in one transaction of two round trips. `writer.ts` says which groups
+ * come here.
+ *
+ * | round trip                                                       | function   |
+ * |------------------------------------------------------------------|------------|
+ * | begin, lock the gardens, fetch all that the rules may look up    | `fetchAll` |
+ * | store what `domain/rules.ts` decided, and commit                 | `store`    |
  */
 import type { ClientBase, QueryResult } from "pg";
 import { type StoredKey, toBytes } from "../../domain/keys.ts";
@@ -54,7 +59,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${beginStatement}; ${waitBriefly}`),
+    client.query(`${beginStatement}; ${setLockTimeout}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
@@ -83,7 +88,7 @@ export function sortedGardens(writes: readonly { readonly garden: string }[]): s
 }
 
 /** One string for a garden and an id or key in it. Garden names can't contain the separator. */
-export function pair(garden: string, rest: string | PlantId): string {
+function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
 
@@ -102,7 +107,7 @@ function toStoredKey(row: { entries: Buffer; expires_at_ms: bigint }): StoredKey
 
 const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-const waitBriefly = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
+const setLockTimeout = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
 
 /** There must be a row to lock. */
 const addGardensStatement = `

@@ -1,7 +1,7 @@
 /**
  * The two engines decide alike: the same random groups have the same outcomes, one after the other,
  * and leave the same rows. On SQLite, `rules.ts` decides everything. On PostgreSQL, plain creates
- * and deletes are one statement each, which states the rules a second time.
+ * are one statement, which states the rules a second time.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
