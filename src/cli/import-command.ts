@@ -15,7 +15,7 @@ import { describeImport, describeInvalid, renderLine } from "../../client/files/
 import type { PlantStore } from "../../client/plant-store.ts";
 import { choice, integer, type Parser } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { mapFileError } from "../domain/file-failure.ts";
+import { mapFileError } from "../storage/failures.ts";
 import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, readFlag } from "./command.ts";

@@ -3,7 +3,7 @@ import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import { mayDraw } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { toFileError } from "../domain/file-failure.ts";
+import { toFileError } from "../storage/failures.ts";
 
 /** Where a command's output goes: results to `out`, messages for a person to `say`. */
 export interface Terminal {

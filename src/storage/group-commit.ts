@@ -4,7 +4,7 @@
  * writes a lot only holds up itself.
  */
 import { FairQueue } from "../async/fair-queue.ts";
-import { overloaded, PlantStoreError, sendAgain } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { slicePlants, sliceTextMax } from "../domain/plants.ts";
 import {
   GardenLocked,
@@ -13,6 +13,7 @@ import {
   type PlantWriter,
   type Write,
 } from "../domain/storage.ts";
+import { unknownOutcome } from "./failures.ts";
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
@@ -259,8 +260,7 @@ export class GroupCommit implements PlantWriter {
   /** A commit that does not end also holds up all that wait after it. */
   #giveUp(group: Group): void {
     this.isStuck = true;
-    const message = `The storage did not respond in time, so the outcome is unknown. ${sendAgain}`;
-    this.#reject(group, new PlantStoreError("unavailable", message));
+    this.#reject(group, unknownOutcome("The commit took too long."));
     const waiting: WaitingWrites[] = [];
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       waiting.push(next.item);

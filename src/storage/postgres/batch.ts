@@ -8,18 +8,13 @@
  * | store what `domain/rules.ts` decided, and commit                 | `store`    |
  */
 import type { ClientBase, QueryResult } from "pg";
-import { type StoredKey, toBytes } from "../../domain/keys.ts";
+import { toBytes } from "../../domain/keys.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
-import {
-  decide,
-  type GardenChanges,
-  type GardenRow,
-  type HashedWrite,
-  type LookUp,
-} from "../../domain/rules.ts";
+import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
+import { toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { send } from "./connect.ts";
+import { begins, send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
@@ -59,7 +54,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${beginStatement}; ${setLockTimeout}`),
+    client.query(`${begins.write}; ${setLockTimeout}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
@@ -91,21 +86,6 @@ export function sortedGardens(writes: readonly { readonly garden: string }[]): s
 function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
-
-function toGardenRow(row: Record<"last_id" | "plants" | "keys" | "last_event", bigint>): GardenRow {
-  return {
-    lastId: row.last_id,
-    plants: Number(row.plants),
-    keys: Number(row.keys),
-    lastEvent: Number(row.last_event),
-  };
-}
-
-function toStoredKey(row: { entries: Buffer; expires_at_ms: bigint }): StoredKey {
-  return { entries: row.entries, expiresAtMs: Number(row.expires_at_ms) };
-}
-
-const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 const setLockTimeout = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
 

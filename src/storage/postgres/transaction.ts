@@ -8,8 +8,10 @@ import { deadline } from "../../async/deadline.ts";
 import { FairSemaphore } from "../../async/fair-semaphore.ts";
 import { shareAsync } from "../../async/share.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { unknownOutcome } from "../failures.ts";
 import type { ConnectionLimits, PoolUse } from "../storage.ts";
 import {
+  begins,
   checkServer,
   clientConfig,
   createPool,
@@ -28,7 +30,6 @@ import {
   isReadOnly,
   mapError,
   needsNewConnection,
-  unknownOutcome,
 } from "./errors.ts";
 import { maskUrl, parseUrl } from "./url.ts";
 
@@ -287,12 +288,6 @@ async function withWarnings<Result>(
     client.off("notice", note);
   }
 }
-
-/** A read sees everything as of one moment. */
-const begins = {
-  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
-};
 
 /** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(

@@ -1,6 +1,6 @@
 /**
- * Applies a group of writes to PostgreSQL, in one of two ways. Every write to a garden locks its row
- * first, so instances take turns.
+ * Applies a group of writes to PostgreSQL, in one of two ways. Every write to a garden locks its
+ * row first, so instances take turns.
  *
  * | group                                         | statements              | decided by        |
  * |-----------------------------------------------|-------------------------|-------------------|
@@ -15,17 +15,19 @@
 import type { QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
-import { type HashedWrite, hashKeys, keysMaxOf } from "../../domain/rules.ts";
+import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
 import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/storage.ts";
+import {
+  type ForgottenEvents,
+  forgetEvents,
+  forgetEventsStatement,
+  forgottenMax,
+  oldestEventsStatement,
+} from "../event-cleanup.ts";
 import type { WriterOptions } from "../storage.ts";
 import { applyBatch, columns, lockTimeoutMs, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
-
-/** Small, so that waiting writes aren't held up. */
-const forgottenKeysMax = 1_000;
-const forgottenEventsMax = 1_000;
-const gardensPerStep = 500;
 
 const lockNotAvailable = "55P03";
 /** A key that is already there, no id left to assign, a garden without room. */
@@ -66,27 +68,26 @@ export function createWriter(
     },
 
     async forgetKeys(nowMs) {
-      const { rows } = await runner.write(forgetStatement, [nowMs]);
-      return Number(rows[0]?.count) === forgottenKeysMax;
+      const { rows } = await runner.write(forgetKeysStatement, [nowMs]);
+      return Number(rows[0]?.count) === forgottenMax;
     },
 
-    async forgetEvents(beforeMs, after) {
-      const { rows } = await runner.query(oldEventsStatement, [after, beforeMs]);
-      const forget = async (garden: string) =>
-        (await runner.write(forgetEventsStatement, [garden, beforeMs])).rowCount;
-      for (const { garden, is_old } of rows) {
-        while (is_old && (await forget(garden)) === forgottenEventsMax);
-      }
-      return rows.at(-1)?.garden;
+    forgetEvents(beforeMs, after) {
+      const steps = {
+        find: async (from: string) => (await runner.query(oldestEventsStatement, [from])).rows,
+        forget: async (...values: ForgottenEvents) =>
+          (await runner.write(forgetEventsStatement, values)).rowCount ?? 0,
+      };
+      return forgetEvents(steps, plantsMax, beforeMs, after);
     },
   };
 }
 
 /** Locks gardens before keys, like every write, so that nobody uses a key again in between. */
-const forgetStatement = `
+const forgetKeysStatement = `
   WITH expired AS (
     SELECT garden, key FROM idempotency_keys
-      WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax}),
+      WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenMax}),
   locked AS (
     SELECT garden FROM gardens WHERE garden IN (SELECT garden FROM expired)
       ORDER BY garden FOR UPDATE),
@@ -100,18 +101,6 @@ const forgetStatement = `
       FROM (SELECT garden, count(*) AS keys FROM forgotten GROUP BY garden) AS lost
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
-
-const oldEventsStatement = `
-  SELECT garden, coalesce((SELECT at_ms FROM events WHERE events.garden = gardens.garden
-      ORDER BY seq LIMIT 1) < $2, false) AS is_old
-    FROM gardens WHERE garden > $1 ORDER BY garden LIMIT ${gardensPerStep}`;
-
-/** The oldest ones only: a later one may be older by the clock of another machine. */
-const forgetEventsStatement = `
-  DELETE FROM events WHERE garden = $1 AND seq < (
-    SELECT coalesce(min(seq) FILTER (WHERE at_ms >= $2), max(seq) + 1) FROM (
-      SELECT seq, at_ms FROM events WHERE garden = $1
-        ORDER BY seq LIMIT ${forgottenEventsMax}) AS oldest)`;
 
 type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
 
@@ -139,7 +128,7 @@ async function createAll(
   const values = [
     ...columns(gardens, "garden", "plants", "keys"),
     plantsMax ?? unlimited,
-    plantsMax === undefined ? unlimited : keysMaxOf(plantsMax),
+    plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
     ...columns(plants, "garden", "name", "tag", "atMs", "user", "after"),
     ...(keys.length > 0
       ? columns(keys, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
