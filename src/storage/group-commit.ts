@@ -65,6 +65,8 @@ const gardenLocked = new PlantStoreError(
 interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
+  /** How many characters their names and tags have. */
+  readonly text: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
   /** Takes the outcomes of the whole group, and where its own begin. */
@@ -97,6 +99,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: write.garden,
         writes: [write],
+        text: textOf(write),
         isContinued: false,
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
@@ -109,6 +112,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: writes[0]?.garden ?? "",
         writes,
+        text: writes.reduce((text, write) => text + textOf(write), 0),
         isContinued,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
@@ -150,37 +154,24 @@ export class GroupCommit implements PlantWriter {
     this.#isBusy = false;
   }
 
-  /**
-   * The next group. What has waited too long and still doesn't fit into it is refused, unless it
-   * continues a bulk: half a bulk is worse than a slow one.
-   */
+  /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
-    const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
-    const group: WaitingWrites[] = [];
-    const taken = new Map<string, { writes: number; text: number }>();
-    // A garden that is alone may fill the group: larger groups are faster.
-    const ownMax = this.#waiting.gardens > 1 ? gardenWritesMax : groupWritesMax;
-    let writes = 0;
-    const fits = (garden: string, entry: WaitingWrites) => {
-      if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
-      const own = taken.get(garden);
-      const total = {
-        writes: (own?.writes ?? 0) + entry.writes.length,
-        text: (own?.text ?? 0) + textOf(entry.writes),
-      };
-      if (own && (total.writes > ownMax || total.text > gardenTextMax)) return false;
-      taken.set(garden, total);
-      return true;
-    };
-    let oldestMs = Number.POSITIVE_INFINITY;
+    const group = new GroupInMaking(this.#options, this.#waiting.gardens > 1);
+    const fits = (_garden: string, entry: WaitingWrites) => group.fits(entry);
     for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
-      group.push(next.item);
-      writes += next.item.writes.length;
-      oldestMs = Math.min(oldestMs, next.queuedAtMs);
+      group.add(next.item, next.queuedAtMs);
     }
-    if (group.length > 0) onStart(performance.now() - oldestMs);
-    if (this.#waiting.length > 0) this.#reject(this.#waiting.removeLate(mayWait), overloaded);
-    return group;
+    if (group.entries.length > 0) this.#options.onStart(performance.now() - group.oldestMs);
+    if (this.#waiting.length > 0) this.#refuseLate();
+    return group.entries;
+  }
+
+  /** Unless it continues a bulk: half a bulk is worse than a slow one. */
+  #refuseLate(): void {
+    this.#reject(
+      this.#waiting.removeLate(({ isContinued }) => isContinued),
+      overloaded,
+    );
   }
 
   /** Settles every entry of the group. */
@@ -206,7 +197,10 @@ export class GroupCommit implements PlantWriter {
   async #recover(group: Group, error: unknown): Promise<void> {
     if (error instanceof PlantStoreError) {
       this.#options.onFailure(error);
-      return this.#reject(group, error);
+      this.#reject(group, error);
+      // These waited for it long enough: the next try may take as long, and fail as well.
+      if (error.code === "unavailable") this.#refuseLate();
+      return;
     }
     const gardens = Map.groupBy(group, ({ garden }) => garden);
     if (error instanceof GardenLocked) {
@@ -269,14 +263,45 @@ export class GroupCommit implements PlantWriter {
   }
 }
 
-function mayWait({ isContinued }: WaitingWrites): boolean {
-  return isContinued;
+/** Takes entries as long as they fit. */
+class GroupInMaking {
+  readonly entries: WaitingWrites[] = [];
+  /** When its oldest entry was queued. */
+  oldestMs = Number.POSITIVE_INFINITY;
+  readonly #options: GroupCommitOptions;
+  /** A garden that is alone may fill the group: larger groups are faster. */
+  readonly #gardenWritesMax: number;
+  #writes = 0;
+  readonly #ofGarden = new Map<string, { writes: number; text: number }>();
+
+  constructor(options: GroupCommitOptions, hasOtherGardens: boolean) {
+    this.#options = options;
+    this.#gardenWritesMax = hasOtherGardens ? options.gardenWritesMax : options.groupWritesMax;
+  }
+
+  /** The first entry always does, and so does the first one of a garden if there is room. */
+  fits({ garden, writes, text }: WaitingWrites): boolean {
+    if (this.entries.length === 0) return true;
+    if (this.#writes + writes.length > this.#options.groupWritesMax) return false;
+    const own = this.#ofGarden.get(garden);
+    if (own === undefined) return true;
+    const hasRoom = own.writes + writes.length <= this.#gardenWritesMax;
+    return hasRoom && own.text + text <= this.#options.gardenTextMax;
+  }
+
+  add(entry: WaitingWrites, queuedAtMs: number): void {
+    const { garden, writes, text } = entry;
+    const own = this.#ofGarden.get(garden) ?? { writes: 0, text: 0 };
+    this.#ofGarden.set(garden, {
+      writes: own.writes + writes.length,
+      text: own.text + text,
+    });
+    this.#writes += writes.length;
+    this.oldestMs = Math.min(this.oldestMs, queuedAtMs);
+    this.entries.push(entry);
+  }
 }
 
-function textOf(writes: readonly Write[]): number {
-  let text = 0;
-  for (const write of writes) {
-    if (write.kind !== "delete") text += write.name.length + write.tag.length;
-  }
-  return text;
+function textOf(write: Write): number {
+  return write.kind === "delete" ? 0 : write.name.length + write.tag.length;
 }

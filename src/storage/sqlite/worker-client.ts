@@ -4,7 +4,7 @@ import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import type { ForgottenEvents } from "../event-cleanup.ts";
 import { unknownOutcome } from "../failures.ts";
-import type { OpenOptions, WriterOptions } from "../storage.ts";
+import { closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
@@ -42,8 +42,6 @@ interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-const closeMs = 2_000;
 
 export class WorkerClient {
   readonly #port: Worker | MessagePort;
