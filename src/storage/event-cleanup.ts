@@ -8,24 +8,23 @@ import { historyMaxOf } from "../domain/rules.ts";
 export const forgottenMax = 1_000;
 const gardensPerStep = 500;
 
+/** A garden's last event, and its oldest that is kept, if any. */
 export interface OldestEventRow {
   readonly garden: string;
   readonly last_event: bigint;
-  /** Absent, like `at_ms`, if the garden has no events. */
   readonly seq: bigint | null;
   readonly at_ms: bigint | null;
 }
 
-/** What an engine runs for it. */
+/** Events from before that time, and up to that number. */
+export type ForgottenEvents = [garden: string, beforeMs: number, lastSeq: number];
+
 interface Steps {
   /** Runs `oldestEventsStatement`. */
   find(after: string): Promise<readonly OldestEventRow[]>;
   /** Runs `forgetEventsStatement`, and returns how many events it has deleted. */
   forget(...values: ForgottenEvents): Promise<number>;
 }
-
-/** Events from before that time, and up to that number. */
-export type ForgottenEvents = [garden: string, beforeMs: number, lastSeq: number];
 
 /** See `PlantStorage.forgetEvents`. */
 export async function forgetEvents(

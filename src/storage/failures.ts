@@ -17,7 +17,16 @@ const storageFailures = {
   unavailable: ["unavailable", "The storage cannot be used right now. Try again shortly."],
 } as const satisfies Record<string, readonly [code: ErrorCode, message: string]>;
 
-export type StorageFailure = keyof typeof storageFailures;
+type StorageFailure = keyof typeof storageFailures;
+
+/** How an engine's error codes begin that mean each failure. The first that fits counts. */
+export type FailureCodes = readonly [failure: StorageFailure, prefixes: readonly string[]][];
+
+/** Returns an error that is no failure of the engine as it is. */
+export function mapByCode(error: unknown, code = "", failureCodes: FailureCodes): unknown {
+  const found = failureCodes.find(([, prefixes]) => prefixes.some((each) => code.startsWith(each)));
+  return found ? storageError(found[0], error) : error;
+}
 
 export function storageError(failure: StorageFailure, cause: unknown): PlantStoreError {
   const [code, message] = storageFailures[failure];

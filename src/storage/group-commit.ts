@@ -156,14 +156,31 @@ export class GroupCommit implements PlantWriter {
 
   /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
-    const group = new GroupInMaking(this.#options, this.#waiting.gardens > 1);
-    const fits = (_garden: string, entry: WaitingWrites) => group.fits(entry);
+    const { groupWritesMax, gardenTextMax, onStart } = this.#options;
+    // A garden that is alone may fill the group: larger groups are faster.
+    const isAlone = this.#waiting.gardens === 1;
+    const gardenWritesMax = isAlone ? groupWritesMax : this.#options.gardenWritesMax;
+    const group: WaitingWrites[] = [];
+    let groupWrites = 0;
+    let oldestMs = Number.POSITIVE_INFINITY;
+    const ofGardens = new Map<string, { writes: number; text: number }>();
+    const fits = (garden: string, { writes, text }: WaitingWrites) => {
+      if (group.length > 0 && groupWrites + writes.length > groupWritesMax) return false;
+      const own = ofGardens.get(garden);
+      if (own === undefined) return true;
+      return own.writes + writes.length <= gardenWritesMax && own.text + text <= gardenTextMax;
+    };
     for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
-      group.add(next.item, next.queuedAtMs);
+      const { garden, writes, text } = next.item;
+      const own = ofGardens.get(garden) ?? { writes: 0, text: 0 };
+      ofGardens.set(garden, { writes: own.writes + writes.length, text: own.text + text });
+      groupWrites += writes.length;
+      oldestMs = Math.min(oldestMs, next.queuedAtMs);
+      group.push(next.item);
     }
-    if (group.entries.length > 0) this.#options.onStart(performance.now() - group.oldestMs);
+    if (group.length > 0) onStart(performance.now() - oldestMs);
     if (this.#waiting.length > 0) this.#refuseLate();
-    return group.entries;
+    return group;
   }
 
   /** Unless it continues a bulk: half a bulk is worse than a slow one. */
@@ -260,45 +277,6 @@ export class GroupCommit implements PlantWriter {
       waiting.push(next.item);
     }
     this.#reject(waiting, overloaded);
-  }
-}
-
-/** Takes entries as long as they fit. */
-class GroupInMaking {
-  readonly entries: WaitingWrites[] = [];
-  /** When its oldest entry was queued. */
-  oldestMs = Number.POSITIVE_INFINITY;
-  readonly #options: GroupCommitOptions;
-  /** A garden that is alone may fill the group: larger groups are faster. */
-  readonly #gardenWritesMax: number;
-  #writes = 0;
-  readonly #ofGarden = new Map<string, { writes: number; text: number }>();
-
-  constructor(options: GroupCommitOptions, hasOtherGardens: boolean) {
-    this.#options = options;
-    this.#gardenWritesMax = hasOtherGardens ? options.gardenWritesMax : options.groupWritesMax;
-  }
-
-  /** The first entry always does, and so does the first one of a garden if there is room. */
-  fits({ garden, writes, text }: WaitingWrites): boolean {
-    if (this.entries.length === 0) return true;
-    if (this.#writes + writes.length > this.#options.groupWritesMax) return false;
-    const own = this.#ofGarden.get(garden);
-    if (own === undefined) return true;
-    const hasRoom = own.writes + writes.length <= this.#gardenWritesMax;
-    return hasRoom && own.text + text <= this.#options.gardenTextMax;
-  }
-
-  add(entry: WaitingWrites, queuedAtMs: number): void {
-    const { garden, writes, text } = entry;
-    const own = this.#ofGarden.get(garden) ?? { writes: 0, text: 0 };
-    this.#ofGarden.set(garden, {
-      writes: own.writes + writes.length,
-      text: own.text + text,
-    });
-    this.#writes += writes.length;
-    this.oldestMs = Math.min(this.oldestMs, queuedAtMs);
-    this.entries.push(entry);
   }
 }
 

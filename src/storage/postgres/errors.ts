@@ -4,7 +4,7 @@
  */
 import { DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { describeSystemError, type StorageFailure, storageError } from "../failures.ts";
+import { describeSystemError, type FailureCodes, mapByCode, storageError } from "../failures.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** There is no connection: it couldn't be made, was lost, or didn't respond in time. */
@@ -12,22 +12,19 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** By SQLSTATE, whose first two characters are its class. */
-const failures: readonly [prefix: string, failure: StorageFailure][] = [
-  ["53100", "full"],
-  ["25006", "readOnly"],
-  ["57014", "tooSlow"],
-  ["40", "tooBusy"],
+/** SQLSTATEs, or their first two characters, which are their class. */
+const failureCodes: FailureCodes = [
+  ["full", ["53100"]],
+  ["readOnly", ["25006"]],
+  ["tooSlow", ["57014"]],
+  ["tooBusy", ["40"]],
+  ["unavailable", ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"]],
 ];
-
-const outages = ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"];
 
 /** The domain's error for a failure of the engine; anything else is returned as it is. */
 export function mapError(error: unknown): unknown {
-  const failure = failures.find(([prefix]) => hasState(error, prefix));
-  if (failure) return storageError(failure[1], error);
-  const isOutage = error instanceof ConnectionLost || hasState(error, ...outages);
-  return isOutage ? storageError("unavailable", error) : error;
+  if (error instanceof ConnectionLost) return storageError("unavailable", error);
+  return error instanceof DatabaseError ? mapByCode(error, error.code, failureCodes) : error;
 }
 
 /** The code that the server or the system reported; absent if there is none. */

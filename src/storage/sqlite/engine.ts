@@ -45,46 +45,28 @@ const olderService =
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
-  const opened = new Opened();
+  const opened = new DisposableStack();
   try {
     return options.share === undefined
       ? openFile(path, options, opened)
       : openShared(options.share as Share, options, opened);
   } catch (error) {
-    opened.undo();
+    opened.dispose();
     throw toOpenError(path, error);
   }
 }
 
-/** The connections that a thread has opened, and the file, if it's a new one. */
-class Opened {
-  readonly #connections: Database[] = [];
-  newFile: string | undefined;
-
-  add(database: Database): Database {
-    this.#connections.push(database);
-    return database;
-  }
-
-  /** The newest first, so the lock is released last. */
-  close(): void {
-    for (const database of this.#connections.toReversed()) database.close();
-  }
-
-  undo(): void {
-    this.close();
-    if (this.newFile !== undefined && sizeOf(this.newFile) === 0) removeLeftover(this.newFile);
-  }
-}
+/** Not `use`: a database that is disposed of fails if it still has statements. */
+const close = (database: Database) => database.close();
 
 /** Opens the file for this process: creates, locks, checks and migrates it as needed. */
-function openFile(path: string, options: OpenOptions, opened: Opened): Storage {
+function openFile(path: string, options: OpenOptions, opened: DisposableStack): Storage {
   const file = findFile(path) ?? create(path, options, opened);
   checkLog(file);
-  if (options.isServing) opened.add(lockForServing(file));
+  if (options.isServing) opened.adopt(lockForServing(file), close);
   // Before opening it: if another file takes its name later, we notice.
   const identity = statSync(file);
-  const database = opened.add(connect(file));
+  const database = opened.adopt(connect(file), close);
   checkFile(database);
   if (options.isServing) checkSmallFile(database, file);
   useWriteAheadLog(database);
@@ -101,21 +83,22 @@ function openFile(path: string, options: OpenOptions, opened: Opened): Storage {
 }
 
 /** Joins the thread that has opened the file: uses its worker, and the files it has open. */
-function openShared(share: Share, options: OpenOptions, opened: Opened): Storage {
+function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
   checkLog(share.path);
-  const database = opened.add(connect(share.path));
+  const database = opened.adopt(connect(share.path), close);
   return createStorage(database, opened, share.path, share.files, options);
 }
 
-function create(path: string, { mustExist }: OpenOptions, opened: Opened): string {
+function create(path: string, { mustExist }: OpenOptions, opened: DisposableStack): string {
   if (mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-  opened.newFile = createFile(path);
-  return opened.newFile;
+  const file = createFile(path);
+  opened.defer(() => sizeOf(file) === 0 && removeLeftover(file));
+  return file;
 }
 
 function createStorage(
   database: Database,
-  opened: Opened,
+  opened: DisposableStack,
   file: string,
   files: string,
   options: OpenOptions,
@@ -173,7 +156,8 @@ function createStorage(
     },
     async close() {
       await worker?.close();
-      opened.close();
+      // The newest first, so the lock is released last.
+      opened.dispose();
     },
   };
 }

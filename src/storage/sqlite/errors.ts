@@ -1,27 +1,20 @@
 /** Maps what SQLite throws to the domain's errors, by code. It never reads a message. */
 import { SQLiteError } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { type StorageFailure, storageError, unknownOutcome } from "../failures.ts";
+import { type FailureCodes, mapByCode, unknownOutcome } from "../failures.ts";
 
-/** By primary result code: an extended one such as SQLITE_IOERR_FSYNC begins with it. */
-const failures: readonly [prefix: string, failure: StorageFailure][] = [
-  ["SQLITE_FULL", "full"],
-  ["SQLITE_READONLY", "readOnly"],
-  ["SQLITE_CORRUPT", "corrupt"],
-  ["SQLITE_NOTADB", "corrupt"],
-  ["SQLITE_BUSY", "unavailable"],
-  ["SQLITE_LOCKED", "unavailable"],
-  ["SQLITE_IOERR", "unavailable"],
-  ["SQLITE_CANTOPEN", "unavailable"],
-  ["SQLITE_NOMEM", "unavailable"],
-  ["SQLITE_PROTOCOL", "unavailable"],
+/** Primary result codes: an extended one such as SQLITE_IOERR_FSYNC begins with its own. */
+const failureCodes: FailureCodes = [
+  ["full", ["SQLITE_FULL"]],
+  ["readOnly", ["SQLITE_READONLY"]],
+  ["corrupt", ["SQLITE_CORRUPT", "SQLITE_NOTADB"]],
+  ["unavailable", ["SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN"]],
+  ["unavailable", ["SQLITE_NOMEM", "SQLITE_PROTOCOL"]],
 ];
 
 /** The domain's error for a failure of the engine; anything else is returned as it is. */
 export function mapError(error: unknown): unknown {
-  if (!(error instanceof SQLiteError)) return error;
-  const failure = failures.find(([prefix]) => error.code?.startsWith(prefix));
-  return failure ? storageError(failure[1], error) : error;
+  return error instanceof SQLiteError ? mapByCode(error, error.code, failureCodes) : error;
 }
 
 type Methods = Record<string, (...values: never[]) => Promise<unknown>>;
