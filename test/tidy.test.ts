@@ -109,7 +109,7 @@ describe("imports", () => {
     expect([...loaded]).toContain("src/cli/catalog.ts");
     expect(
       [...loaded].filter((path) =>
-        /-commands?\.ts$|^src\/(?!main|config|cli|domain|storage\/storage)/.test(path),
+        /-commands?\.ts$|^src\/(?!main|config|cli|domain|storage\/(?:storage|failures))/.test(path),
       ),
     ).toEqual([]);
   });

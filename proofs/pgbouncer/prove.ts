@@ -126,12 +126,15 @@ async function configurePooler(): Promise<void> {
 
 /** `npm test` runs them on another version of PostgreSQL. */
 async function runTests(): Promise<void> {
-  const child = Bun.spawn([process.execPath, "test", "--timeout=60000", "src/storage/postgres"], {
-    cwd: join(import.meta.dir, "../.."),
-    env: { ...process.env, PLANTSTORE_TEST_POSTGRES: String(serverPort) },
-    stdout: "ignore",
-    stderr: "pipe",
-  });
+  const child = Bun.spawn(
+    [process.execPath, "test", "--timeout=60000", "src/storage/postgres", "test/storage"],
+    {
+      cwd: join(import.meta.dir, "../.."),
+      env: { ...process.env, PLANTSTORE_TEST_POSTGRES: String(serverPort) },
+      stdout: "ignore",
+      stderr: "pipe",
+    },
+  );
   const output = await new Response(child.stderr).text();
   process.stdout.write(`${/^ *\d+ pass$/m.exec(output)?.[0].trim()} on the system's PostgreSQL\n`);
   if ((await child.exited) === 0) return;

@@ -20,7 +20,7 @@ import {
 } from "../../client/files/rows.ts";
 import { makeIdempotencyKey, type PlantStore } from "../../client/plant-store.ts";
 import { showSafely } from "../domain/errors.ts";
-import { mapFileError } from "../domain/file-failure.ts";
+import { mapFileError } from "../storage/failures.ts";
 import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";

@@ -11,6 +11,7 @@ import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import { choice, type Environment, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { describeSystemError } from "../storage/failures.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, readFlag } from "./command.ts";
 
@@ -125,28 +126,13 @@ function isBelowPlants({ code, errors }: PlantStoreProblem, url: string): boolea
   return isRefused && /\/plants\/*$/.test(url);
 }
 
-const closed = "the connection was closed";
-const notHttps = "it doesn't speak https";
-
-const failures: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "the connection is refused",
-  ECONNRESET: closed,
-  EHOSTUNREACH: "there is no route to the host",
-  ENETUNREACH: "there is no route to the host",
-  ENOTFOUND: "the host is not known",
-  EAI_AGAIN: "the host cannot be looked up",
-  EPROTO: notHttps,
-  ERR_SSL_WRONG_VERSION_NUMBER: notHttps,
-  ETIMEDOUT: "the host doesn't respond",
-};
-
 /** Why no response came, and what to do. */
 export function describeNoResponse(url: string, cause: unknown): string {
   const { code = "", message } = cause as { code?: string; message: string };
-  const failure = failures[code] ?? message.replace(/\.$/, "");
+  const failure = describeSystemError(cause) ?? message.replace(/\.$/, "");
   const advice =
     adviseCertificate(code) ??
-    adviseScheme(url, failure) ??
+    adviseScheme(url, code) ??
     "Is the service running? Start it with plantstore serve, or set its address with --url or " +
       "PLANTSTORE_URL.";
   return showSafely(`No response from ${url}: ${failure}. ${advice}`);
@@ -167,9 +153,10 @@ function adviseCertificate(code: string): string | undefined {
 }
 
 /** A port of the other scheme fails the handshake of https, and closes a connection of http. */
-function adviseScheme(url: string, failure: string): string | undefined {
-  if (failure === notHttps) return `Is it ${url.replace("https:", "http:")}?`;
-  const isClosed = failure.startsWith(closed) && url.startsWith("http:");
+function adviseScheme(url: string, code: string): string | undefined {
+  const isHandshake = code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER";
+  if (isHandshake) return `Is it ${url.replace("https:", "http:")}?`;
+  const isClosed = code === "ECONNRESET" && url.startsWith("http:");
   return isClosed ? `Is it ${url.replace("http:", "https:")}?` : undefined;
 }
 

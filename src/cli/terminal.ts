@@ -3,7 +3,7 @@ import { fstatSync, statSync, write, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { toFileError } from "../domain/file-failure.ts";
+import { toFileError } from "../storage/failures.ts";
 
 /** All that a command has of the process: its environment, its input, and where its output goes. */
 export interface Terminal {

@@ -69,8 +69,8 @@ interface Decision {
   readonly changes: readonly GardenChanges[];
 }
 
-/** The most keys a garden limited to `plantsMax` plants may hold. */
-export function keysMaxOf(plantsMax: number): number {
+/** The most keys, and the most events, that a garden limited to `plantsMax` plants keeps. */
+export function historyMaxOf(plantsMax: number): number {
   return Math.max(10 * plantsMax, 10_000);
 }
 
@@ -248,7 +248,7 @@ class Garden {
     const plantsMax = this.#plantsMax;
     if (plantsMax === undefined) return undefined;
     if (this.#plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
-    const keysMax = keysMaxOf(plantsMax);
+    const keysMax = historyMaxOf(plantsMax);
     const isFull = keyRow?.isStored === false && this.#keys >= keysMax;
     return isFull ? { kind: "full", limit: "keys", max: keysMax } : undefined;
   }

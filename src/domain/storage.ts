@@ -1,6 +1,6 @@
 /**
  * What the domain needs of storage. The comments are the contract that every engine keeps and that
- * test/storage-contract/ checks; nothing here knows which engine it is.
+ * test/storage/ checks; nothing here knows which engine it is.
  *
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
  * `storage-full` when there is no room for a write. Any other error is a bug, except `GardenLocked`
@@ -215,8 +215,9 @@ export interface PlantStorage extends PlantReader, EventReader {
 
   /**
    * Looks at a bounded number of gardens after `after`, in the order of their names, and forgets
-   * each one's oldest events as long as they happened before `beforeMs`, in small transactions.
-   * Returns the last of these gardens; absent if there are no more.
+   * each one's oldest events as long as they happened before `beforeMs` or, with a quota, are not
+   * among its last ones: as many as it may have keys. In small transactions. Returns the last of
+   * these gardens; absent if there are no more.
    */
   forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }

@@ -3,8 +3,8 @@
  */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { whyNot } from "../domain/file-failure.ts";
 import type { Log } from "../log.ts";
+import { whyNot } from "../storage/failures.ts";
 
 /** PEM, as the runtime takes it. */
 export interface Certificate {

@@ -17,6 +17,8 @@ export const defaultIntervals = {
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   forgetEventsMs: 600_000,
+  /** In its place if gardens have a quota: what they have beyond it must be gone within 10 s. */
+  forgetEventsUnderQuotaMs: 5_000,
   checkCertificateMs: 86_400_000,
   measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */
@@ -53,7 +55,7 @@ export function startThreadTasks(
 export function startProcessTasks(
   storage: Storage,
   readiness: Readiness,
-  { intervals, events }: { readonly intervals: Intervals; readonly events: Config["events"] },
+  { intervals, events, usage }: Pick<Config, "events" | "usage"> & { intervals: Intervals },
   log: Log,
   metrics: Metrics,
 ): PeriodicTasks {
@@ -76,7 +78,9 @@ export function startProcessTasks(
   // If events are off, old ones are deleted at once: otherwise a client could resume across the gap
   // once they're on again.
   const first = events === "off" ? "at once" : "later";
-  tasks.start("event cleanup", intervals.forgetEventsMs, forgetEvents, first);
+  const { forgetEventsMs, forgetEventsUnderQuotaMs } = intervals;
+  const everyMs = usage.plantsMax === undefined ? forgetEventsMs : forgetEventsUnderQuotaMs;
+  tasks.start("event cleanup", everyMs, forgetEvents, first);
   return tasks;
 }
 

@@ -116,6 +116,22 @@ describe("a failure", () => {
     expect(committed).toEqual([1]);
   });
 
+  test("of a storage that can't be used ends what has waited for it too long, and nothing else", async () => {
+    const { commits, writeAll } = create();
+    const first = writeAll(1);
+    await ticks();
+    const early = writeAll(2);
+    await Bun.sleep(queuedMsMax + 10);
+    const late = writeAll(3);
+    commits[0]?.fail(new PlantStoreError("unavailable", "Away."));
+    expect(await first).toEqual(["Away."]);
+    expect(await early).toEqual([expect.stringContaining("Nothing was changed")]);
+    await ticks();
+    commits[1]?.succeed();
+    expect(await late).toEqual([3]);
+    expect(commits.map(({ ids }) => ids)).toEqual([[1], [3]]);
+  });
+
   test("by one write fails only that one", async () => {
     const { commits, committed, writeAll } = create();
     const outcomes = writeAll(1, 2, 3);

@@ -4,7 +4,7 @@
  * writes a lot only holds up itself.
  */
 import { FairQueue } from "../async/fair-queue.ts";
-import { overloaded, PlantStoreError, sendAgain } from "../domain/errors.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { slicePlants, sliceTextMax } from "../domain/plants.ts";
 import {
   GardenLocked,
@@ -13,6 +13,7 @@ import {
   type PlantWriter,
   type Write,
 } from "../domain/storage.ts";
+import { unknownOutcome } from "./failures.ts";
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
@@ -64,6 +65,8 @@ const gardenLocked = new PlantStoreError(
 interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
+  /** How many characters their names and tags have. */
+  readonly text: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
   /** Takes the outcomes of the whole group, and where its own begin. */
@@ -96,6 +99,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: write.garden,
         writes: [write],
+        text: textOf(write),
         isContinued: false,
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
@@ -108,6 +112,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: writes[0]?.garden ?? "",
         writes,
+        text: writes.reduce((text, write) => text + textOf(write), 0),
         isContinued,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
@@ -149,37 +154,41 @@ export class GroupCommit implements PlantWriter {
     this.#isBusy = false;
   }
 
-  /**
-   * The next group. What has waited too long and still doesn't fit into it is refused, unless it
-   * continues a bulk: half a bulk is worse than a slow one.
-   */
+  /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
-    const { groupWritesMax, gardenWritesMax, gardenTextMax, onStart } = this.#options;
-    const group: WaitingWrites[] = [];
-    const taken = new Map<string, { writes: number; text: number }>();
+    const { groupWritesMax, gardenTextMax, onStart } = this.#options;
     // A garden that is alone may fill the group: larger groups are faster.
-    const ownMax = this.#waiting.gardens > 1 ? gardenWritesMax : groupWritesMax;
-    let writes = 0;
-    const fits = (garden: string, entry: WaitingWrites) => {
-      if (group.length > 0 && writes + entry.writes.length > groupWritesMax) return false;
-      const own = taken.get(garden);
-      const total = {
-        writes: (own?.writes ?? 0) + entry.writes.length,
-        text: (own?.text ?? 0) + textOf(entry.writes),
-      };
-      if (own && (total.writes > ownMax || total.text > gardenTextMax)) return false;
-      taken.set(garden, total);
-      return true;
-    };
+    const isAlone = this.#waiting.gardens === 1;
+    const gardenWritesMax = isAlone ? groupWritesMax : this.#options.gardenWritesMax;
+    const group: WaitingWrites[] = [];
+    let groupWrites = 0;
     let oldestMs = Number.POSITIVE_INFINITY;
+    const ofGardens = new Map<string, { writes: number; text: number }>();
+    const fits = (garden: string, { writes, text }: WaitingWrites) => {
+      if (group.length > 0 && groupWrites + writes.length > groupWritesMax) return false;
+      const own = ofGardens.get(garden);
+      if (own === undefined) return true;
+      return own.writes + writes.length <= gardenWritesMax && own.text + text <= gardenTextMax;
+    };
     for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
-      group.push(next.item);
-      writes += next.item.writes.length;
+      const { garden, writes, text } = next.item;
+      const own = ofGardens.get(garden) ?? { writes: 0, text: 0 };
+      ofGardens.set(garden, { writes: own.writes + writes.length, text: own.text + text });
+      groupWrites += writes.length;
       oldestMs = Math.min(oldestMs, next.queuedAtMs);
+      group.push(next.item);
     }
     if (group.length > 0) onStart(performance.now() - oldestMs);
-    if (this.#waiting.length > 0) this.#reject(this.#waiting.removeLate(mayWait), overloaded);
+    if (this.#waiting.length > 0) this.#refuseLate();
     return group;
+  }
+
+  /** Unless it continues a bulk: half a bulk is worse than a slow one. */
+  #refuseLate(): void {
+    this.#reject(
+      this.#waiting.removeLate(({ isContinued }) => isContinued),
+      overloaded,
+    );
   }
 
   /** Settles every entry of the group. */
@@ -205,7 +214,10 @@ export class GroupCommit implements PlantWriter {
   async #recover(group: Group, error: unknown): Promise<void> {
     if (error instanceof PlantStoreError) {
       this.#options.onFailure(error);
-      return this.#reject(group, error);
+      this.#reject(group, error);
+      // These waited for it long enough: the next try may take as long, and fail as well.
+      if (error.code === "unavailable") this.#refuseLate();
+      return;
     }
     const gardens = Map.groupBy(group, ({ garden }) => garden);
     if (error instanceof GardenLocked) {
@@ -259,8 +271,7 @@ export class GroupCommit implements PlantWriter {
   /** A commit that does not end also holds up all that wait after it. */
   #giveUp(group: Group): void {
     this.isStuck = true;
-    const message = `The storage did not respond in time, so the outcome is unknown. ${sendAgain}`;
-    this.#reject(group, new PlantStoreError("unavailable", message));
+    this.#reject(group, unknownOutcome("The commit took too long."));
     const waiting: WaitingWrites[] = [];
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       waiting.push(next.item);
@@ -269,14 +280,6 @@ export class GroupCommit implements PlantWriter {
   }
 }
 
-function mayWait({ isContinued }: WaitingWrites): boolean {
-  return isContinued;
-}
-
-function textOf(writes: readonly Write[]): number {
-  let text = 0;
-  for (const write of writes) {
-    if (write.kind !== "delete") text += write.name.length + write.tag.length;
-  }
-  return text;
+function textOf(write: Write): number {
+  return write.kind === "delete" ? 0 : write.name.length + write.tag.length;
 }

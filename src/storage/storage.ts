@@ -110,6 +110,9 @@ export const defaultConnectionLimits: ConnectionLimits = {
   statementTimeoutMs: 5_000,
 };
 
+/** How long a storage that is being closed may take to finish what is under way. */
+export const closeMs = 2_000;
+
 /** Where a read goes on after an id; absent after the last possible one. */
 export function idAfter(after: PlantId | undefined, order: Order = "asc"): PlantId | undefined {
   if (order === "desc") {

@@ -7,7 +7,7 @@ import { createLog } from "../../src/log.ts";
 import { type Service, serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { create, created } from "../storage/tested-storage.ts";
+import { create, created, put } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { waitFor } from "./running-service.ts";
 
@@ -15,8 +15,12 @@ const soonMs = 20;
 const threads = "2";
 
 /** A service in this process, and a second opening of its storage as a command would have it. */
-async function start(database: string, intervals: Parameters<typeof serve>[2]) {
-  const config = readConfig({ port: "0", threads, database }, {});
+async function start(
+  database: string,
+  intervals: Parameters<typeof serve>[2],
+  settings: Record<string, string> = {},
+) {
+  const config = readConfig({ port: "0", threads, database, ...settings }, {});
   const log = createLog("off", () => {});
   const service = await serve(config, log, intervals);
   const beside = await openStorage(database, { isServing: false });
@@ -89,5 +93,35 @@ describe.each([
     await waitFor(async () => ((await oldest()) === 2 ? true : undefined));
     await Bun.sleep(5 * soonMs);
     expect(await oldest()).toBe(2);
+  });
+
+  test("with a quota, events beyond ten thousand are forgotten, and 410 says so", async () => {
+    const intervals = { forgetEventsUnderQuotaMs: soonMs };
+    await using running = await start(database, intervals, { "garden-plants-max": "1000" });
+    const { service, beside } = running;
+    const atMs = Date.now();
+    const eventsMax = 10_000;
+    // In two gardens, of which only the second has one event too many.
+    for (const [garden, events] of [
+      ["emil", eventsMax],
+      ["fay", eventsMax + 1],
+    ] as const) {
+      await beside.apply([create({ garden, id: 1n, atMs })]);
+      const rename = (index: number) => put({ garden, id: 1n, name: `Fern ${index}`, atMs });
+      await beside.apply(Array.from({ length: events - 1 }, (_, index) => rename(index)));
+    }
+    const makeToken = async (garden: string) =>
+      (await issueToken(beside, { user: "ann", garden }, Date.now())).token;
+    const [emil, fay] = [await makeToken("emil"), await makeToken("fay")];
+    const read = async (token: string, query: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${service.url}/events?limit=1${query}`, { headers });
+      const body = await response.json();
+      return response.ok ? body[0].seq : response.status;
+    };
+    await waitFor(async () => ((await read(fay, "&after=0")) === 410 ? true : undefined));
+    expect(await read(fay, "")).toBe(2);
+    expect(await read(fay, "&after=1")).toBe(2);
+    expect(await read(emil, "&after=0")).toBe(1);
   });
 });

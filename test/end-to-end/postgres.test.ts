@@ -136,10 +136,13 @@ describe("it does not start, and says why in one line without a secret, when", (
   });
 
   test("nothing is at the address", async () => {
-    await expectReason(`postgres://u:${secret}@127.0.0.1:1/x`, "nothing listens there");
+    await expectReason(`postgres://u:${secret}@127.0.0.1:1/x`, "the connection is refused");
     await expectReason(`postgres://u:${secret}@nope.invalid/x`, "the host is not known");
     const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    await expectReason(`postgres://u:${secret}@127.0.0.1:${silent.port}/x`, "does not answer");
+    await expectReason(
+      `postgres://u:${secret}@127.0.0.1:${silent.port}/x`,
+      "the host doesn't respond",
+    );
     silent.stop(true);
   });
 

@@ -151,7 +151,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["restore BACKUP --database TEXT --force", failure, "only a plant store is replaced"],
   ["restore BACKUP --database FULL --force", failure, "is not empty. Use a new"],
   ["restore BACKUP --database OLDER", failure, "use the version"],
-  [`restore BACKUP --database ${nowhere}`, failure, "nothing listens there"],
+  [`restore BACKUP --database ${nowhere}`, failure, "the connection is refused"],
 
   ["copy --from FILE", usage, "--to is missing; it must be the path of a file"],
   ["copy --from FILE --to LINK", usage, "the same file"],

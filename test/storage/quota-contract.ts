@@ -145,5 +145,36 @@ export function describeQuota(
       while (await tested.storage.forgetKeys(9));
       expect(await kinds(keyed("one more"))).toEqual(["created"]);
     });
+
+    describe("bounds the events of a garden,", () => {
+      const eventsMax = 10_000;
+      const change = (id: bigint) => [create({ id }), remove(id)];
+      const seqs = async (garden = "home") =>
+        (await tested.storage.readEvents(garden, 0, 10_000, 1e6)).events.map(({ seq }) => seq);
+
+      /** None is too old. */
+      async function forgetAll(): Promise<void> {
+        let garden: string | undefined = "";
+        while (garden !== undefined) garden = await tested.storage.forgetEvents(0, garden);
+      }
+
+      test("to as many as it says, and not one less", async () => {
+        await apply(create(), create(), create({ garden: "other" }));
+        await tested.execute(`UPDATE gardens SET last_event = ${eventsMax} WHERE garden = 'home'`);
+        await forgetAll();
+        expect(await seqs()).toEqual([1, 2]);
+        await apply(create());
+        await forgetAll();
+        expect(await seqs()).toEqual([2, eventsMax + 1]);
+        expect(await seqs("other")).toEqual([1]);
+      });
+
+      test("however many there are beyond it", async () => {
+        await apply(...Array.from({ length: 1_100 }, () => change(7n)).flat());
+        await tested.execute(`UPDATE gardens SET last_event = ${eventsMax + 2_150}`);
+        await forgetAll();
+        expect(await seqs()).toEqual(Array.from({ length: 50 }, (_, index) => 2_151 + index));
+      });
+    });
   });
 }

@@ -1,20 +1,20 @@
 /**
- * Applies any group of writes in one transaction of two round trips: the first locks the gardens
- * and fetches everything that the rules may look up, the second stores what they decided.
+ * Applies any group of writes in one transaction of two round trips. `writer.ts` says which groups
+ * come here.
+ *
+ * | round trip                                                       | function   |
+ * |------------------------------------------------------------------|------------|
+ * | begin, lock the gardens, fetch all that the rules may look up    | `fetchAll` |
+ * | store what `domain/rules.ts` decided, and commit                 | `store`    |
  */
 import type { ClientBase, QueryResult } from "pg";
-import { type StoredKey, toBytes } from "../../domain/keys.ts";
+import { toBytes } from "../../domain/keys.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
-import {
-  decide,
-  type GardenChanges,
-  type GardenRow,
-  type HashedWrite,
-  type LookUp,
-} from "../../domain/rules.ts";
+import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
+import { toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { send } from "./connect.ts";
+import { begins, send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
@@ -54,7 +54,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${beginStatement}; ${waitBriefly}`),
+    client.query(`${begins.write}; ${setLockTimeout}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
@@ -83,26 +83,11 @@ export function sortedGardens(writes: readonly { readonly garden: string }[]): s
 }
 
 /** One string for a garden and an id or key in it. Garden names can't contain the separator. */
-export function pair(garden: string, rest: string | PlantId): string {
+function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
 
-function toGardenRow(row: Record<"last_id" | "plants" | "keys" | "last_event", bigint>): GardenRow {
-  return {
-    lastId: row.last_id,
-    plants: Number(row.plants),
-    keys: Number(row.keys),
-    lastEvent: Number(row.last_event),
-  };
-}
-
-function toStoredKey(row: { entries: Buffer; expires_at_ms: bigint }): StoredKey {
-  return { entries: row.entries, expiresAtMs: Number(row.expires_at_ms) };
-}
-
-const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
-const waitBriefly = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
+const setLockTimeout = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
 
 /** There must be a row to lock. */
 const addGardensStatement = `

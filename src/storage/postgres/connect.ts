@@ -232,6 +232,12 @@ const names = new Map<string, string>();
  */
 export const nameFailures = ["26000", "42P05"];
 
+/** Of transactions with several statements. A read sees everything as of one moment. */
+export const begins = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
 /** There must be few different texts, because the server keeps each of them. */
 export async function send(
   client: ClientBase,

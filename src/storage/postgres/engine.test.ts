@@ -1,23 +1,9 @@
-/** The PostgreSQL engine: the storage contract, on a real server. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+/** Plans: statements use the indexes, whatever the server knows of the tables. */
+import { expect, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { describeStorage } from "../../../test/storage/storage-contract.ts";
-import { create, PostgresStorages, remove } from "../../../test/storage/tested-storage.ts";
+import { makeDatabase } from "../../../test/postgres-server.ts";
+import { create, remove } from "../../../test/storage/tested-storage.ts";
 import { openPostgres } from "./engine.ts";
-
-let database: TestDatabase;
-let storages: PostgresStorages;
-beforeAll(async () => {
-  database = await makeDatabase();
-  storages = new PostgresStorages(database);
-});
-afterAll(async () => {
-  await storages.close();
-  await database.drop();
-});
-
-describeStorage("PostgreSQL", (options) => storages.make(options));
 
 test("a rare tag is looked up in its index, even if the planner thinks it is the only one", async () => {
   await using crowded = await makeDatabase();

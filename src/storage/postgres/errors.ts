@@ -3,7 +3,8 @@
  * and never reads a message.
  */
 import { DatabaseError } from "pg";
-import { type ErrorCode, PlantStoreError, sendAgain } from "../../domain/errors.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
+import { describeSystemError, type FailureCodes, mapByCode, storageError } from "../failures.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** There is no connection: it couldn't be made, was lost, or didn't respond in time. */
@@ -11,28 +12,19 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-const unavailable = "The storage cannot be used right now. Try again shortly.";
-
-/** By SQLSTATE, whose first two characters are its class. */
-const failures: readonly [prefix: string, code: ErrorCode, message: string][] = [
-  ["53100", "storage-full", "The storage is full. Nothing was changed; reading still works."],
-  ["25006", "unavailable", "The storage is read-only right now. Reading still works."],
-  ["57014", "unavailable", "The storage took too long. Nothing was changed; try again shortly."],
-  [
-    "40",
-    "unavailable",
-    "Too many writes at the same time. Nothing was changed; try again shortly.",
-  ],
+/** SQLSTATEs, or their first two characters, which are their class. */
+const failureCodes: FailureCodes = [
+  ["full", ["53100"]],
+  ["readOnly", ["25006"]],
+  ["tooSlow", ["57014"]],
+  ["tooBusy", ["40"]],
+  ["unavailable", ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"]],
 ];
-
-const outages = ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"];
 
 /** The domain's error for a failure of the engine; anything else is returned as it is. */
 export function mapError(error: unknown): unknown {
-  const failure = failures.find(([prefix]) => hasState(error, prefix));
-  if (failure) return new PlantStoreError(failure[1], failure[2], { cause: error });
-  const isOutage = error instanceof ConnectionLost || hasState(error, ...outages);
-  return isOutage ? new PlantStoreError("unavailable", unavailable, { cause: error }) : error;
+  if (error instanceof ConnectionLost) return storageError("unavailable", error);
+  return error instanceof DatabaseError ? mapByCode(error, error.code, failureCodes) : error;
 }
 
 /** The code that the server or the system reported; absent if there is none. */
@@ -70,17 +62,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return hasState(error, ...disconnects, "58", "XX", "40003");
 }
 
-/** Requests can be retried with their key; commands need other advice. */
-export function unknownOutcome(cause: unknown, advice = sendAgain): PlantStoreError {
-  const message = "The storage did not confirm the write, so its outcome is unknown.";
-  return new PlantStoreError("unavailable", `${message} ${advice}`.trimEnd(), { cause });
-}
-
-const nothingListens = "nothing listens there";
-const unknownHost = "the host is not known";
-const noAnswer = "the host does not answer";
-
-/** By SQLSTATE, or by the system's error code. */
+/** By SQLSTATE. */
 const reasons: Readonly<Record<string, string>> = {
   "28P01": "the user or the password is wrong",
   "28000": "the server does not let this user in from here",
@@ -93,14 +75,8 @@ const reasons: Readonly<Record<string, string>> = {
   "57014": "the role's statement_timeout is too short (to migrate, connect once without PgBouncer)",
   "57P03": "the server is starting or stopping",
   READ_ONLY: "the server takes no writes: it is a standby or read-only",
-  ECONNREFUSED: nothingListens,
-  // For a Unix socket.
-  ENOENT: nothingListens,
-  ENOTFOUND: unknownHost,
-  EAI_AGAIN: unknownHost,
-  ETIMEDOUT: noAnswer,
-  EHOSTUNREACH: noAnswer,
-  ENETUNREACH: noAnswer,
+  // Of a Unix socket.
+  ENOENT: "nothing listens there",
 };
 
 /** Why a database cannot be opened, in words that follow "Cannot open …: ". */
@@ -116,5 +92,5 @@ export function describeFailure(error: unknown, url: DatabaseUrl): string {
   }
   if (code === "3D000") return `there is no database ${JSON.stringify(database ?? user ?? "")}`;
   if (/CERT|SIGNATURE|TLS|SSL/.test(code)) return `its certificate is not trusted (${code})`;
-  return reasons[code] ?? `the server refused (${code})`;
+  return reasons[code] ?? describeSystemError({ code }) ?? `the server refused (${code})`;
 }

@@ -1,6 +1,7 @@
 /** Reads the events of gardens. */
 import { noGarden } from "../../async/fair-queue.ts";
-import type { EventReader, GardenEvent } from "../../domain/storage.ts";
+import type { EventReader } from "../../domain/storage.ts";
+import { toEvent } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 export function createEventReader(runner: TransactionRunner): EventReader {
@@ -36,9 +37,3 @@ const findNewStatement = `
   SELECT garden, last_event FROM gardens
     JOIN unnest($1::text[], $2::bigint[]) AS known (garden, seq) USING (garden)
     WHERE last_event <> known.seq`;
-
-type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
-
-function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
-}

@@ -48,14 +48,6 @@ function times<Result>(count: number, make: (index: number) => Result): Result[]
 const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
 
 describe("instances at the same time", () => {
-  test("make one plant of one key", async () => {
-    const keyed = (index: number) => create({ idempotency: idempotency(`k${index}`) });
-    const outcomes = await applyAll(() => times(30, (index) => [keyed(index), create()]));
-    const created = outcomes.filter((outcome) => outcome.kind === "created");
-    expect(created.filter(({ replayed }) => replayed)).toHaveLength(60);
-    expect(await instances[0]?.list("home", undefined, 1_000)).toHaveLength(30 + 90);
-  });
-
   test("get through where their groups lock the same gardens and plants in different orders", async () => {
     const gardens = times(8, (index) => `garden-${index}`);
     await instances[0]?.apply(gardens.map((garden) => create({ garden, id: 1n })));

@@ -40,7 +40,7 @@ const cases: Record<string, Case> = {
   },
   "deletions as a request makes them": {
     write: (index) => ({ ...remove(BigInt(index)), preconditions: { ifMatch: undefined } }),
-    roundTrips: 1,
+    roundTrips: 2,
   },
   "writes of all kinds": {
     write: (index, size) =>

@@ -2,7 +2,7 @@
 import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import type { TokenStorage } from "../../domain/storage.ts";
-import { toTokenRecord } from "../token-row.ts";
+import { toTokenRecord } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 /**

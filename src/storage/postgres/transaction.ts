@@ -8,8 +8,10 @@ import { deadline } from "../../async/deadline.ts";
 import { FairSemaphore } from "../../async/fair-semaphore.ts";
 import { shareAsync } from "../../async/share.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { ConnectionLimits, PoolUse } from "../storage.ts";
+import { unknownOutcome } from "../failures.ts";
+import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
 import {
+  begins,
   checkServer,
   clientConfig,
   createPool,
@@ -28,7 +30,6 @@ import {
   isReadOnly,
   mapError,
   needsNewConnection,
-  unknownOutcome,
 } from "./errors.ts";
 import { maskUrl, parseUrl } from "./url.ts";
 
@@ -39,7 +40,6 @@ const connectPauseMinMs = 50;
 const connectPauseMaxMs = 500;
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
 const graceMs = 1_000;
-const closeMs = 2_000;
 
 /** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
 const races = ["40001", "40P01", ...nameFailures];
@@ -56,6 +56,11 @@ interface RunOptions {
   readonly readBy?: string;
   /** Ends the message about an unknown outcome if a command, not a request, made the write. */
   readonly advice?: string | undefined;
+}
+
+interface Connection {
+  readonly pool: Pool;
+  readonly client: PoolClient;
 }
 
 export class TransactionRunner {
@@ -144,32 +149,33 @@ export class TransactionRunner {
   }
 
   /**
-   * Runs the work again after a race, and once if the connection was lost before the commit. All
-   * tries together end by `dueAtMs`.
+   * Runs the work again after a race, and once if its connection was lost before the commit. All
+   * tries together end by `dueAtMs`. If no connection can be made, there is no second try.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { dueAtMs = this.dueAtMs(), readBy, advice } = options;
+    const { readBy, dueAtMs = this.dueAtMs(), advice } = options;
+    const run = () => this.#run(work, dueAtMs, advice);
+    return readBy === undefined ? run() : this.#reads.run(readBy, run);
+  }
+
+  async #run<Result>(work: Work<Result>, dueAtMs: number, advice?: string): Promise<Result> {
     for (let tries = 1; ; tries++) {
+      const connection = await this.#connect(dueAtMs).catch(throwMapped);
       let isCommitting = false;
-      const announceCommit = () => {
-        isCommitting = true;
-      };
-      const useClient = () =>
-        this.#use(dueAtMs, (client) => withWarnings(client, () => work(client, announceCommit)));
       try {
-        const [result, warning] = await (readBy === undefined
-          ? useClient()
-          : this.#reads.run(readBy, useClient));
+        const [result, warning] = await this.#use(connection, dueAtMs, (client) =>
+          withWarnings(client, () =>
+            work(client, () => {
+              isCommitting = true;
+            }),
+          ),
+        );
         if (isCommitting && warning !== undefined) throw warning;
         return result;
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
-        const isRace = hasState(error, ...races);
-        const isWorthIt = isRace || (needsNewConnection(error) && tries === 1);
-        const pauseMaxMs = Math.min(racePauseMinMs * 2 ** tries, racePauseMaxMs);
-        const pauseMs = isRace ? Math.random() * pauseMaxMs : 0;
-        const isOver = tries === triesMax || performance.now() + pauseMs > dueAtMs;
-        if (!isWorthIt || isOver) throw mapError(error);
+        const pauseMs = pauseBeforeNext(tries, error);
+        if (performance.now() + pauseMs > dueAtMs) throw mapError(error);
         await Bun.sleep(pauseMs);
       }
     }
@@ -180,9 +186,7 @@ export class TransactionRunner {
    * outage. Calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
-    await this.#shareCheck().catch((error) => {
-      throw mapError(error);
-    });
+    await this.#shareCheck().catch(throwMapped);
   }
 
   async close(): Promise<void> {
@@ -190,19 +194,19 @@ export class TransactionRunner {
   }
 
   async #check(): Promise<void> {
-    await this.#use(this.dueAtMs(), checkServer, { isPatient: false });
+    const dueAtMs = this.dueAtMs();
+    await this.#use(await this.#connectOnce(dueAtMs), dueAtMs, checkServer);
   }
 
   /**
-   * Runs the work on a connection, and cuts the connection if the work isn't done in time. Fails
-   * with `ConnectionLost` if there is no connection or it breaks; other errors are the work's.
+   * Runs the work, and cuts the connection if the work isn't done in time. Fails with
+   * `ConnectionLost` if the connection breaks; other errors are the work's.
    */
   async #use<Result>(
+    { pool, client }: Connection,
     dueAtMs: number,
     work: (client: PoolClient) => Promise<Result>,
-    { isPatient = true } = {},
   ): Promise<Result> {
-    const [pool, client] = await this.#connect(dueAtMs, isPatient);
     const startedAtMs = performance.now();
     let isBroken = false;
     let isLate = false;
@@ -227,36 +231,43 @@ export class TransactionRunner {
   }
 
   /**
-   * Takes a connection from the pool. Tries again while connecting fails, but not once that has
-   * been failing for longer than the connect timeout.
+   * Takes a connection from the pool. After a failure it tries again, until connecting has been
+   * failing for the connect timeout. A server that doesn't respond uses that up in one try.
    */
-  async #connect(dueAtMs: number, isPatient: boolean): Promise<[Pool, PoolClient]> {
+  async #connect(dueAtMs: number): Promise<Connection> {
     for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
       const startedAtMs = performance.now();
-      const pool = this.#pool;
-      const connecting = pool.connect();
       try {
-        const client = await deadline(connecting, dueAtMs - startedAtMs, () => {
-          throw new ConnectionLost("No connection in time.");
-        });
+        const connection = await this.#connectOnce(dueAtMs);
         this.#failingSinceMs = undefined;
-        return [pool, client];
+        return connection;
       } catch (error) {
-        // If it's made after all, somebody else can use it.
-        connecting.then(
-          (client) => client.release(),
-          () => {},
-        );
         this.#failingSinceMs ??= startedAtMs;
         const giveUpAtMs = Math.min(dueAtMs, this.#failingSinceMs + this.#limits.connectTimeoutMs);
         const waitMs = pauseMs * (0.5 + Math.random());
-        const isOver = performance.now() + waitMs > giveUpAtMs || this.#pool.ending;
-        if (!isPatient || isOver) {
-          if (error instanceof ConnectionLost) throw error;
-          throw new ConnectionLost("No connection.", { cause: error });
-        }
+        if (performance.now() + waitMs > giveUpAtMs || this.#pool.ending) throw error;
         await Bun.sleep(waitMs);
       }
+    }
+  }
+
+  /** Fails with `ConnectionLost`. */
+  async #connectOnce(dueAtMs: number): Promise<Connection> {
+    const pool = this.#pool;
+    const connecting = pool.connect();
+    try {
+      const client = await deadline(connecting, dueAtMs - performance.now(), () => {
+        throw new ConnectionLost("No connection in time.");
+      });
+      return { pool, client };
+    } catch (error) {
+      // If it's made after all, another call can use it.
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
+      if (error instanceof ConnectionLost) throw error;
+      throw new ConnectionLost("No connection.", { cause: error });
     }
   }
 
@@ -266,6 +277,18 @@ export class TransactionRunner {
     this.#pool = this.#makePool();
     pool.end().catch(() => {});
   }
+}
+
+/** How long to wait before the work is tried again; forever if it can't do better then. */
+function pauseBeforeNext(tries: number, error: unknown): number {
+  if (hasState(error, ...races) && tries < triesMax) {
+    return Math.random() * Math.min(racePauseMinMs * 2 ** tries, racePauseMaxMs);
+  }
+  return needsNewConnection(error) && tries === 1 ? 0 : Number.POSITIVE_INFINITY;
+}
+
+function throwMapped(error: unknown): never {
+  throw mapError(error);
 }
 
 /**
@@ -287,12 +310,6 @@ async function withWarnings<Result>(
     client.off("notice", note);
   }
 }
-
-/** A read sees everything as of one moment. */
-const begins = {
-  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
-};
 
 /** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(

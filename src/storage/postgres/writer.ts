@@ -1,30 +1,33 @@
 /**
- * Applies a group of writes to PostgreSQL: plain creates, or deletes, in one statement, any other
- * group as a batch. Every write to a garden locks its row first, so instances take turns.
+ * Applies a group of writes to PostgreSQL, in one of two ways. Every write to a garden locks its
+ * row first, so instances take turns.
  *
- * The statements state the rules for plain creates and deletes a second time, in SQL: next id,
- * quota, new keys, events. That's one round trip instead of two, and 2.7 times as fast for creates.
- * `equality.test.ts` compares them with `rules.ts`, so change both together.
+ * | group                                         | statements              | decided by        |
+ * |-----------------------------------------------|-------------------------|-------------------|
+ * | creates without ids, none of a bulk with keys | one (`createStatement`) | the statement     |
+ * | any other, and what the statement refused     | two round trips (batch) | `domain/rules.ts` |
+ *
+ * `createStatement` states the rules for plain creates a second time, in SQL: next id, quota, new
+ * keys, events. That's 2.7 times as fast as a batch. If a key was used, no id is left, or a garden
+ * has no room, a constraint refuses the whole statement, and the batch decides.
+ * `test/storage/equality.test.ts` compares the two, so change them together.
  */
 import type { QueryResult } from "pg";
-import { type KeyUse, toBytes } from "../../domain/keys.ts";
+import { toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
-import { type HashedWrite, hashKeys, keysMaxOf } from "../../domain/rules.ts";
+import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
+import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/storage.ts";
 import {
-  type DeleteWrite,
-  GardenLocked,
-  type Outcome,
-  type PlantStorage,
-} from "../../domain/storage.ts";
+  type ForgottenEvents,
+  forgetEvents,
+  forgetEventsStatement,
+  forgottenMax,
+  oldestEventsStatement,
+} from "../event-cleanup.ts";
 import type { WriterOptions } from "../storage.ts";
-import { applyBatch, columns, lockTimeoutMs, pair, sortedGardens } from "./batch.ts";
+import { applyBatch, columns, lockTimeoutMs, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
-
-/** Small, so that waiting writes aren't held up. */
-const forgottenKeysMax = 1_000;
-const forgottenEventsMax = 1_000;
-const gardensPerStep = 500;
 
 const lockNotAvailable = "55P03";
 /** A key that is already there, no id left to assign, a garden without room. */
@@ -35,14 +38,13 @@ export function createWriter(
   options: WriterOptions,
 ): Pick<PlantStorage, "apply" | "forgetKeys" | "forgetEvents"> {
   const { plantsMax, withoutEvents = false } = options;
-  const deleting = deleteStatement(withoutEvents);
-  const creating = createStatement(withoutEvents, "");
-  const creatingWithKeys = createStatement(withoutEvents, remembered);
+  const withEvents = !withoutEvents;
+  const creating = createStatement({ withEvents, withKeys: false });
+  const creatingWithKeys = createStatement({ withEvents, withKeys: true });
 
   async function apply(writes: readonly HashedWrite[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both paths together still end in time.
     const dueAtMs = runner.dueAtMs();
-    if (isAllDeletes(writes)) return deleteAll(runner, deleting, writes);
     if (isAllPlain(writes)) {
       const statement = writes.some(({ key }) => key) ? creatingWithKeys : creating;
       const outcomes = await createAll(runner, statement, writes, plantsMax);
@@ -66,27 +68,26 @@ export function createWriter(
     },
 
     async forgetKeys(nowMs) {
-      const { rows } = await runner.write(forgetStatement, [nowMs]);
-      return Number(rows[0]?.count) === forgottenKeysMax;
+      const { rows } = await runner.write(forgetKeysStatement, [nowMs]);
+      return Number(rows[0]?.count) === forgottenMax;
     },
 
-    async forgetEvents(beforeMs, after) {
-      const { rows } = await runner.query(oldEventsStatement, [after, beforeMs]);
-      const forget = async (garden: string) =>
-        (await runner.write(forgetEventsStatement, [garden, beforeMs])).rowCount;
-      for (const { garden, is_old } of rows) {
-        while (is_old && (await forget(garden)) === forgottenEventsMax);
-      }
-      return rows.at(-1)?.garden;
+    forgetEvents(beforeMs, after) {
+      const steps = {
+        find: async (from: string) => (await runner.query(oldestEventsStatement, [from])).rows,
+        forget: async (...values: ForgottenEvents) =>
+          (await runner.write(forgetEventsStatement, values)).rowCount ?? 0,
+      };
+      return forgetEvents(steps, plantsMax, beforeMs, after);
     },
   };
 }
 
 /** Locks gardens before keys, like every write, so that nobody uses a key again in between. */
-const forgetStatement = `
+const forgetKeysStatement = `
   WITH expired AS (
     SELECT garden, key FROM idempotency_keys
-      WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenKeysMax}),
+      WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenMax}),
   locked AS (
     SELECT garden FROM gardens WHERE garden IN (SELECT garden FROM expired)
       ORDER BY garden FOR UPDATE),
@@ -101,45 +102,6 @@ const forgetStatement = `
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
 
-const oldEventsStatement = `
-  SELECT garden, coalesce((SELECT at_ms FROM events WHERE events.garden = gardens.garden
-      ORDER BY seq LIMIT 1) < $2, false) AS is_old
-    FROM gardens WHERE garden > $1 ORDER BY garden LIMIT ${gardensPerStep}`;
-
-/** The oldest ones only: a later one may be older by the clock of another machine. */
-const forgetEventsStatement = `
-  DELETE FROM events WHERE garden = $1 AND seq < (
-    SELECT coalesce(min(seq) FILTER (WHERE at_ms >= $2), max(seq) + 1) FROM (
-      SELECT seq, at_ms FROM events WHERE garden = $1
-        ORDER BY seq LIMIT ${forgottenEventsMax}) AS oldest)`;
-
-function isAllDeletes(writes: readonly HashedWrite[]): writes is DeleteWrite[] {
-  return writes.every(
-    (write) => write.kind === "delete" && write.preconditions?.ifMatch === undefined,
-  );
-}
-
-/** If a group deletes the same plant twice, only the first delete finds it. */
-async function deleteAll(
-  runner: TransactionRunner,
-  statement: string,
-  deletes: readonly DeleteWrite[],
-): Promise<Outcome[]> {
-  const unique = new Map<string, DeleteWrite>();
-  for (const each of deletes) {
-    const key = pair(each.garden, each.id);
-    if (!unique.has(key)) unique.set(key, each);
-  }
-  const { rows } = await runner.write(statement, [
-    sortedGardens(deletes),
-    ...columns([...unique.values()], "garden", "id", "atMs", "user"),
-  ]);
-  const found = new Set(rows.map(({ garden, id }) => pair(garden, id)));
-  return deletes.map(({ garden, id }) => ({
-    kind: found.delete(pair(garden, id)) ? "deleted" : "missing",
-  }));
-}
-
 type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
 
 /**
@@ -153,9 +115,8 @@ function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
 }
 
 /**
- * The most common group, in one statement: the counters move by the number of plants, and the
- * plants get the ids up to there. Returns nothing if a key was used, no id is left, or a garden has
- * no room: then a constraint has refused the statement, and the batch decides.
+ * Moves each garden's counters by its number of plants; the plants get the ids up to there. Returns
+ * nothing if a constraint has refused the statement.
  */
 async function createAll(
   runner: TransactionRunner,
@@ -163,44 +124,49 @@ async function createAll(
   writes: readonly PlainCreate[],
   plantsMax: number | undefined,
 ): Promise<Outcome[] | undefined> {
-  const added = new Map(sortedGardens(writes).map((garden) => [garden, { plants: 0, keys: 0 }]));
-  /** How many plants of the same garden come after each, counted from the end. */
-  const after = new Array<number>(writes.length);
-  for (let index = writes.length - 1; index >= 0; index--) {
-    const { garden, key } = writes[index] as PlainCreate;
-    const count = added.get(garden) as { plants: number; keys: number };
-    after[index] = count.plants++;
-    if (key) count.keys++;
-  }
-  const keyed = writes.flatMap(({ garden, key }, index) =>
-    key === undefined ? [] : [{ garden, after: after[index], ...bytesOf(key) }],
-  );
-  let result: QueryResult<{ garden: string; last_id: PlantId }>;
+  const { gardens, plants, keys } = toRows(writes);
+  const values = [
+    ...columns(gardens, "garden", "plants", "keys"),
+    plantsMax ?? unlimited,
+    plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
+    ...columns(plants, "garden", "name", "tag", "atMs", "user", "after"),
+    ...(keys.length > 0
+      ? columns(keys, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
+      : []),
+  ];
+  let created: QueryResult<{ garden: string; last_id: PlantId }>;
   try {
-    result = await runner.write(statement, [
-      [...added.keys()],
-      ...columns([...added.values()], "plants", "keys"),
-      plantsMax ?? unlimited,
-      plantsMax === undefined ? unlimited : keysMaxOf(plantsMax),
-      ...columns(writes, "garden", "name", "tag", "atMs", "user"),
-      after,
-      ...(keyed.length > 0
-        ? columns(keyed, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
-        : []),
-    ]);
+    created = await runner.write(statement, values);
   } catch (error) {
     if (hasState(error, ...creationFailures)) return undefined;
     throw error;
   }
-  const lastIds = new Map(result.rows.map(({ garden, last_id }) => [garden, last_id]));
-  return writes.map(({ garden }, index) => {
-    const id = (lastIds.get(garden) ?? 0n) - BigInt(after[index] ?? 0);
+  const lastIds = new Map(created.rows.map(({ garden, last_id }) => [garden, last_id]));
+  return plants.map(({ garden, after }) => {
+    const id = (lastIds.get(garden) as PlantId) - BigInt(after);
     return { kind: "created", id, replayed: false };
   });
 }
 
-function bytesOf({ rowKey, requestHash, expiresAtMs }: KeyUse) {
-  return { rowKey: toBytes(rowKey), requestHash: toBytes(requestHash), expiresAtMs };
+/** The rows of `createStatement`: what each garden gains, the plants, and their keys. */
+function toRows(writes: readonly PlainCreate[]) {
+  const gardens = new Map(
+    sortedGardens(writes).map((garden) => [garden, { garden, plants: 0, keys: 0 }]),
+  );
+  // From the last one on, to count for each plant how many of the same garden come after it.
+  const plants = writes.toReversed().map((write) => {
+    const gained = gardens.get(write.garden) as { plants: number; keys: number };
+    if (write.key) gained.keys++;
+    return { ...write, after: gained.plants++ };
+  });
+  plants.reverse();
+  const keys = plants.flatMap(({ garden, after, key }) => {
+    if (key === undefined) return [];
+    const { rowKey, requestHash, expiresAtMs } = key;
+    const bytes = { rowKey: toBytes(rowKey), requestHash: toBytes(requestHash) };
+    return [{ garden, after, ...bytes, expiresAtMs }];
+  });
+  return { gardens: [...gardens.values()], plants, keys };
 }
 
 /** The highest `bigint`. */
@@ -210,43 +176,18 @@ const unlimited = 2n ** 63n - 1n;
  * Part of the `FROM` of the rows to lock, so that it's set before the first wait for a lock. It
  * ends with the statement.
  */
-const briefly = `(SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)) AS briefly`;
-
-const deleteStatement = (withoutEvents: boolean) => `
-  WITH locked AS (
-    SELECT garden FROM unnest($1::text[]) WITH ORDINALITY AS named (garden, position)
-      JOIN gardens USING (garden) CROSS JOIN ${briefly} ORDER BY position FOR UPDATE OF gardens),
-  deleted AS (
-    DELETE FROM plants USING unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[])
-        WITH ORDINALITY AS gone (garden, id, at_ms, author, position)
-      WHERE (SELECT count(*) FROM locked) > 0
-        AND plants.garden = gone.garden AND plants.id = gone.id
-      RETURNING plants.*, at_ms, author, position),
-  counted AS (
-    UPDATE gardens SET plants = gardens.plants - lost.plants,
-        last_event = gardens.last_event + lost.plants
-      FROM (SELECT garden, count(*) AS plants FROM deleted GROUP BY garden) AS lost
-      WHERE gardens.garden = lost.garden
-      RETURNING gardens.garden, last_event)
-  ${withoutEvents ? "" : deletionsLogged} SELECT garden, id FROM deleted`;
-
-const deletionsLogged = `, logged AS (
-    INSERT INTO events (garden, seq, at_ms, type, "user", id, name, tag)
-      SELECT garden,
-          last_event + 1 - row_number() OVER (PARTITION BY garden ORDER BY position DESC),
-          at_ms, 'deleted', author, id, name, tag
-        FROM deleted JOIN counted USING (garden))`;
+const lockTimeout = `(SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)) AS lock_timeout`;
 
 /**
  * A garden without room is not counted. Its plants then get a null id, and NOT NULL refuses the
  * statement.
  */
-const createStatement = (withoutEvents: boolean, more: string) => `
+const createStatement = ({ withEvents, withKeys }: Record<"withEvents" | "withKeys", boolean>) => `
   WITH counted AS (
     INSERT INTO gardens (garden, last_id, plants, keys, last_event)
       SELECT garden, plants, plants, keys, plants
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS added (garden, plants, keys)
-        CROSS JOIN ${briefly} WHERE plants <= $4 AND keys <= $5
+        CROSS JOIN ${lockTimeout} WHERE plants <= $4 AND keys <= $5
       ON CONFLICT (garden) DO UPDATE SET last_id = gardens.last_id + excluded.plants,
           plants = gardens.plants + excluded.plants, keys = gardens.keys + excluded.keys,
           last_event = gardens.last_event + excluded.plants
@@ -257,15 +198,15 @@ const createStatement = (withoutEvents: boolean, more: string) => `
       FROM unnest($6::text[], $7::text[], $8::text[], $9::bigint[], $10::text[], $11::bigint[])
         AS sent (garden, name, tag, at_ms, author, after)
       LEFT JOIN counted USING (garden)),
-  stored AS (
+  stored_plants AS (
     INSERT INTO plants (garden, id, name, tag) SELECT garden, id, name, tag FROM plant)
-  ${withoutEvents ? "" : creationsLogged}${more} SELECT garden, last_id FROM counted`;
+  ${withEvents ? storeEvents : ""}${withKeys ? storeKeys : ""} SELECT garden, last_id FROM counted`;
 
-const creationsLogged = `, logged AS (
+const storeEvents = `, stored_events AS (
     INSERT INTO events (garden, seq, at_ms, type, "user", id, name, tag)
       SELECT garden, seq, at_ms, 'created', author, id, name, tag FROM plant)`;
 
-const remembered = `, remembered AS (
+const storeKeys = `, stored_keys AS (
     INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)
       SELECT garden, key, request || int8send(last_id - after), expires_at_ms
         FROM unnest($12::text[], $13::bigint[], $14::bytea[], $15::bytea[], $16::bigint[])

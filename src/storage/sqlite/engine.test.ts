@@ -1,30 +1,11 @@
-/** The SQLite engine: the storage contract, and what only a file can do. */
+/** What only a file can do: it is served once, corrupt, private, locked by another process. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeStorage } from "../../../test/storage/storage-contract.ts";
 import { create, created } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
 import { openSqlite } from "./engine.ts";
-
-describeStorage("SQLite", async (options) => {
-  const folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true, ...options });
-  return {
-    storage,
-    openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
-    async execute(sql) {
-      using database = new Database(path);
-      database.run(sql);
-    },
-    async remove() {
-      await storage.close();
-      folder[Symbol.dispose]();
-    },
-  };
-});
 
 test("lets nobody serve a file through a link to it as well", async () => {
   using folder = makeTemporaryFolder();
@@ -69,27 +50,6 @@ test("makes files that only their owner can read", async () => {
   }
   await storage.close();
 });
-
-test.each(["ROLLBACK", "ABORT"])(
-  "fails a whole group and shows nothing of it, on %s",
-  async (how) => {
-    using folder = makeTemporaryFolder();
-    const path = join(folder.path, "plants.db");
-    const storage = openSqlite(path, { isServing: false });
-    await storage.apply([create({ id: 1n })]);
-    const intruder = new Database(path);
-    intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
-    BEGIN SELECT raise(${how}, 'stopped'); END`);
-    const group = [create({ id: 2n }), create({ id: 3n }), create({ id: 4n })];
-    // Not `expect(…).rejects`: in this runtime it waits without letting the worker's reply in.
-    const failure = await storage.apply(group).catch((error) => error);
-    expect(failure).toBeInstanceOf(Error);
-    await storage.apply([create({ id: 5n })]);
-    expect((await storage.list("home", undefined, 10)).map(({ id }) => id)).toEqual([1n, 5n]);
-    intruder.close();
-    await storage.close();
-  },
-);
 
 /** So that SQLite cannot add to it. */
 function damagePlants(path: string): void {

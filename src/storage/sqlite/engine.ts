@@ -6,6 +6,12 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant, PlantId } from "../../domain/plant.ts";
 import type { CountedTag, ListOptions, Order, PlantReader } from "../../domain/storage.ts";
 import { removeLeftover } from "../durable-file.ts";
+import {
+  type ForgottenEvents,
+  forgetEvents,
+  type OldestEventRow,
+  oldestEventsStatement,
+} from "../event-cleanup.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { createEventReader, takeText } from "./events.ts";
@@ -39,56 +45,64 @@ const olderService =
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
-  /** All connections, to be closed in this order. */
-  const opened: Database[] = [];
-  const share = options.share as Share | undefined;
-  const { isServing } = options;
-  let created: string | undefined;
-  const create = () => {
-    if (options.mustExist) throw new PlantStoreError("unavailable", "there is no such file");
-    created = createFile(path);
-    return created;
-  };
+  const opened = new DisposableStack();
   try {
-    const file = share?.path ?? findFile(path) ?? create();
-    checkLog(file);
-    if (share === undefined && isServing) opened.push(lockForServing(file));
-    // Before opening it: if another file takes its name later, we notice.
-    const identity = statSync(file);
-    const database = connect(file);
-    opened.unshift(database);
-    if (share === undefined) {
-      checkFile(database);
-      if (isServing) checkSmallFile(database, file);
-      useWriteAheadLog(database);
-      // An older service wouldn't start again on a file that a command has migrated.
-      const lock = !isServing && isOlder(database) ? lockForServing(file, olderService) : undefined;
-      try {
-        migrate(database, options.onMigration);
-      } finally {
-        lock?.close();
-      }
-      checkWritable(database);
-    }
-    // A thread that joins uses the files that the worker has open.
-    const files = share?.files ?? identify(file, identity);
-    return createStorage(database, opened, file, files, options);
+    return options.share === undefined
+      ? openFile(path, options, opened)
+      : openShared(options.share as Share, options, opened);
   } catch (error) {
-    for (const database of opened) database.close();
-    if (created !== undefined && sizeOf(created) === 0) removeLeftover(created);
+    opened.dispose();
     throw toOpenError(path, error);
   }
 }
 
+/** Not `use`: a database that is disposed of fails if it still has statements. */
+const close = (database: Database) => database.close();
+
+/** Opens the file for this process: creates, locks, checks and migrates it as needed. */
+function openFile(path: string, options: OpenOptions, opened: DisposableStack): Storage {
+  const file = findFile(path) ?? create(path, options, opened);
+  checkLog(file);
+  if (options.isServing) opened.adopt(lockForServing(file), close);
+  // Before opening it: if another file takes its name later, we notice.
+  const identity = statSync(file);
+  const database = opened.adopt(connect(file), close);
+  checkFile(database);
+  if (options.isServing) checkSmallFile(database, file);
+  useWriteAheadLog(database);
+  // An older service wouldn't start again on a file that a command has migrated.
+  const mustLock = !options.isServing && isOlder(database);
+  const lock = mustLock ? lockForServing(file, olderService) : undefined;
+  try {
+    migrate(database, options.onMigration);
+  } finally {
+    lock?.close();
+  }
+  checkWritable(database);
+  return createStorage(database, opened, file, identify(file, identity), options);
+}
+
+/** Joins the thread that has opened the file: uses its worker, and the files it has open. */
+function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
+  checkLog(share.path);
+  const database = opened.adopt(connect(share.path), close);
+  return createStorage(database, opened, share.path, share.files, options);
+}
+
+function create(path: string, { mustExist }: OpenOptions, opened: DisposableStack): string {
+  if (mustExist) throw new PlantStoreError("unavailable", "there is no such file");
+  const file = createFile(path);
+  opened.defer(() => sizeOf(file) === 0 && removeLeftover(file));
+  return file;
+}
+
 function createStorage(
   database: Database,
-  opened: readonly Database[],
+  opened: DisposableStack,
   file: string,
   files: string,
   options: OpenOptions,
 ): Storage {
-  const { list, seek, countByTag, countPlants } = createReader(database, options.onRead);
-  const events = createEventReader(database);
   const tokens = createTokenStorage(database);
   const checkStillThere = watchFiles(file, files);
   let worker = options.share ? WorkerClient.join(options.share as Share) : undefined;
@@ -99,25 +113,32 @@ function createStorage(
     return worker;
   }
 
+  const oldestEvents = database.query<OldestEventRow, [string]>(oldestEventsStatement);
+  const cleanup = {
+    find: async (after: string) => oldestEvents.all(after),
+    forget: (...values: ForgottenEvents) => startedWorker().forgetEvents(...values),
+  };
+
   return {
-    list: mapErrors(list),
-    seek: mapErrors(seek),
-    countByTag: mapErrors(countByTag),
-    countPlants: mapErrors(countPlants),
-    readEvents: mapErrors(events.readEvents),
-    findNewEvents: mapErrors(events.findNewEvents),
-    version: (garden) => startedWorker().versions.read(garden),
-    findToken: mapErrors(tokens.findToken),
-    hasTokens: mapErrors(tokens.hasTokens),
-    listTokens: mapErrors(tokens.listTokens),
-    addToken: mapErrors(tokens.addToken),
-    revokeToken: mapErrors(tokens.revokeToken),
-    countTokenChanges: mapErrors(tokens.countTokenChanges),
-    ping: mapErrors(async () => {
-      checkStillThere();
-      worker?.check();
-      await tokens.countTokenChanges();
+    ...mapErrors({
+      ...createReader(database, options.onRead),
+      ...createEventReader(database),
+      ...tokens,
+      async ping() {
+        checkStillThere();
+        worker?.check();
+        await tokens.countTokenChanges();
+      },
+      forgetEvents: (beforeMs: number, after: string) =>
+        forgetEvents(cleanup, options.plantsMax, beforeMs, after),
     }),
+    async apply(writes) {
+      checkStillThere();
+      return startedWorker().apply(writes);
+    },
+    version: (garden) => startedWorker().versions.read(garden),
+    forgetKeys: (nowMs) => startedWorker().forgetKeys(nowMs),
+    noteTokenUses: (uses) => startedWorker().noteTokenUses(uses),
     async measure() {
       checkStillThere();
       const { blocks, bavail, bsize } = statfsSync(dirname(file));
@@ -128,28 +149,15 @@ function createStorage(
         disk: blocks * bsize,
       };
     },
-    async apply(writes) {
-      checkStillThere();
-      return startedWorker().apply(writes);
-    },
     share() {
       const shared = startedWorker().share();
       const state: Share = { ...shared, path: file, files };
       return { state, transfer: [shared.port] };
     },
-    forgetKeys: (nowMs) => startedWorker().forgetKeys(nowMs),
-    forgetEvents: mapErrors(async (beforeMs, after) => {
-      const gardens = events.findOld(beforeMs, after);
-      for (const { garden, isOld } of gardens) {
-        while (isOld && (await startedWorker().forgetEvents(garden, beforeMs)));
-      }
-      return gardens.at(-1)?.garden;
-    }),
-    noteTokenUses: (uses) => startedWorker().noteTokenUses(uses),
     async close() {
       await worker?.close();
-      // The lock is released last.
-      for (const each of opened) each.close();
+      // The newest first, so the lock is released last.
+      opened.dispose();
     },
   };
 }

@@ -16,6 +16,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { syncFolderOf } from "../durable-file.ts";
+import { describeSystemError } from "../failures.ts";
 
 /** Marks a file as Plant Store's, to tell it from other programs' databases. */
 export const applicationId = 0x504c4e54;
@@ -204,7 +205,8 @@ export function toOpenError(path: string, cause: unknown): PlantStoreError {
 
 function describeFailure(path: string, error: unknown): string {
   const code = (error as { code?: string }).code ?? "";
-  if (reasons[code] !== undefined) return reasons[code];
+  const reason = describeWithAdvice(error);
+  if (reason !== undefined) return reason;
   if (code === "ENOENT") return "it cannot be created there (choose another folder)";
   if (code.startsWith("SQLITE_NOTADB")) return "it is not a database (choose another file)";
   if (code.startsWith("SQLITE_CORRUPT")) return "it is corrupt (restore a backup)";
@@ -217,16 +219,18 @@ function describeFailure(path: string, error: unknown): string {
 }
 
 /** The number is what `chown` needs where the user has no name, as in a container. */
-const denied = `user ${process.getuid?.()} must be able to write the file and its folder`;
+const denied = ` (user ${process.getuid?.()} must be able to write the file and its folder)`;
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: `permission is denied (${denied})`,
-  EPERM: `permission is denied (${denied})`,
-  EROFS: "it is on a read-only disk (mount a writable volume there, or choose another file)",
-  ELOOP: "its symbolic links form a loop",
-  ENOTDIR: "a part of its path is a file, or a link that leads nowhere",
-  EEXIST: "a part of its path is a file, or a link that leads nowhere",
+const advice: Readonly<Record<string, string>> = {
+  EACCES: denied,
+  EPERM: denied,
+  EROFS: " (mount a writable volume there, or choose another file)",
 };
+
+function describeWithAdvice(error: unknown): string | undefined {
+  const reason = describeSystemError(error);
+  return reason && `${reason}${advice[(error as { code: string }).code] ?? ""}`;
+}
 
 /** SQLite doesn't say whether permissions or the disk are to blame; the system does. */
 function whyNotWritable(path: string): string | undefined {
@@ -234,7 +238,7 @@ function whyNotWritable(path: string): string | undefined {
     try {
       accessSync(each, constants.W_OK);
     } catch (error) {
-      const reason = reasons[(error as { code?: string }).code ?? ""];
+      const reason = describeWithAdvice(error);
       if (reason !== undefined) return reason;
     }
   }

@@ -1,7 +1,7 @@
 /** Stores tokens in SQLite: found by hash, listed, added, revoked. */
 import type { Database } from "bun:sqlite";
 import type { TokenStorage } from "../../domain/storage.ts";
-import { type TokenRow, toTokenRecord } from "../token-row.ts";
+import { type TokenRow, toTokenRecord } from "../rows.ts";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");

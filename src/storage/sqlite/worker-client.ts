@@ -2,8 +2,9 @@
 import { deadline } from "../../async/deadline.ts";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { OpenOptions, WriterOptions } from "../storage.ts";
-import { unknownOutcome } from "./errors.ts";
+import type { ForgottenEvents } from "../event-cleanup.ts";
+import { unknownOutcome } from "../failures.ts";
+import { closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
@@ -17,7 +18,7 @@ export type WorkerRequest =
   | { readonly kind: "join"; readonly port: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "forget-keys"; readonly nowMs: number }
-  | { readonly kind: "forget-events"; readonly garden: string; readonly beforeMs: number }
+  | { readonly kind: "forget-events"; readonly values: ForgottenEvents }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
   | { readonly kind: "vacuum-into"; readonly target: string }
   | { readonly kind: "close" };
@@ -41,8 +42,6 @@ interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-const closeMs = 2_000;
 
 export class WorkerClient {
   readonly #port: Worker | MessagePort;
@@ -102,8 +101,8 @@ export class WorkerClient {
     return this.#request({ kind: "forget-keys", nowMs }) as Promise<boolean>;
   }
 
-  forgetEvents(garden: string, beforeMs: number): Promise<boolean> {
-    return this.#request({ kind: "forget-events", garden, beforeMs }) as Promise<boolean>;
+  forgetEvents(...values: ForgottenEvents): Promise<number> {
+    return this.#request({ kind: "forget-events", values }) as Promise<number>;
   }
 
   async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
@@ -159,8 +158,7 @@ export class WorkerClient {
   #fail(message: string): void {
     const cause = { cause: message };
     this.#failure = new PlantStoreError("unavailable", "The storage cannot take writes.", cause);
-    const unknown = new PlantStoreError("unavailable", unknownOutcome, cause);
-    for (const request of this.#waiting.splice(0)) request.reject(unknown);
+    for (const request of this.#waiting.splice(0)) request.reject(unknownOutcome(message));
     this.#onFailure?.(message);
   }
 }

@@ -7,8 +7,9 @@ import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { HashedWrite } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
+import { storageError } from "../failures.ts";
 import type { WriterOptions } from "../storage.ts";
-import { mapError, unavailable } from "./errors.ts";
+import { mapError } from "./errors.ts";
 import { dropAddedIndexes } from "./migrate.ts";
 import { connect, readPragma } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
@@ -51,7 +52,7 @@ function openWriter(): Writer {
   } catch (error) {
     database?.close();
     // No query has run yet, so whatever SQLite's code is, the storage is at fault.
-    throw new PlantStoreError("unavailable", unavailable, { cause: error });
+    throw storageError("unavailable", error);
   }
 }
 
@@ -80,7 +81,7 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
     case "forget-keys":
       return openWriter().forgetKeys(request.nowMs);
     case "forget-events":
-      return openWriter().forgetEvents(request.garden, request.beforeMs);
+      return openWriter().forgetEvents(request.values);
     case "note-token-uses":
       return openWriter().noteTokenUses(request.uses);
     case "vacuum-into":

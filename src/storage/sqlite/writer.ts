@@ -7,18 +7,16 @@ import { toBytes } from "../../domain/keys.ts";
 import type { PlantId } from "../../domain/plant.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
+import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
+import { type GardenCounters, type KeyEntriesRow, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { mapCommitError } from "./errors.ts";
-
-/** Small, so that waiting writes aren't held up. */
-const forgottenKeysMax = 1_000;
-const forgottenEventsMax = 1_000;
 
 export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
-  /** Returns whether the garden may still have events from before that time. */
-  forgetEvents(garden: string, beforeMs: number): boolean;
+  /** Returns how many it has deleted. */
+  forgetEvents(values: ForgottenEvents): number;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
@@ -31,17 +29,11 @@ export function createWriter(database: Database, options: WriterOptions = {}): W
   const forgetKeys = database.query<{ garden: string }, [number]>(
     `DELETE FROM idempotency_keys WHERE (garden, key) IN (
        SELECT garden, key FROM idempotency_keys
-         WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${forgottenKeysMax})
+         WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${forgottenMax})
        RETURNING garden`,
   );
   const countForgotten = database.query("UPDATE gardens SET keys = keys - ? WHERE garden = ?");
-  // The oldest ones only: a later one may be older by the clock of another machine.
-  const forgetEvents = database.query<null, [string, string, number]>(
-    `DELETE FROM events WHERE garden = ? AND seq < (
-       SELECT coalesce(min(seq) FILTER (WHERE at_ms >= ?3), max(seq) + 1) FROM (
-         SELECT seq, at_ms FROM events WHERE garden = ?2
-           ORDER BY seq LIMIT ${forgottenEventsMax}))`,
-  );
+  const forgetEvents = database.query<null, ForgottenEvents>(forgetEventsStatement);
   const noteUse = database.query(
     `UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE id = ?`,
   );
@@ -75,13 +67,12 @@ export function createWriter(database: Database, options: WriterOptions = {}): W
         for (const [garden, keys] of Map.groupBy(forgotten, ({ garden }) => garden)) {
           countForgotten.run(keys.length, garden);
         }
-        return forgotten.length === forgottenKeysMax;
+        return forgotten.length === forgottenMax;
       });
     },
 
-    forgetEvents(garden, beforeMs) {
-      const { changes } = transact(() => forgetEvents.run(garden, garden, beforeMs));
-      return changes === forgottenEventsMax;
+    forgetEvents(values) {
+      return transact(() => forgetEvents.run(...values)).changes;
     },
 
     noteTokenUses(uses) {
@@ -93,32 +84,24 @@ export function createWriter(database: Database, options: WriterOptions = {}): W
 }
 
 function createLookUp(database: Database): LookUp {
-  const findGarden = database.query<
-    Record<"last_id" | "plants" | "keys" | "last_event", bigint>,
-    [string]
-  >("SELECT last_id, plants, keys, last_event FROM gardens WHERE garden = ?");
+  const findGarden = database.query<GardenCounters, [string]>(
+    "SELECT last_id, plants, keys, last_event FROM gardens WHERE garden = ?",
+  );
   const findPlant = database.query<{ name: string; tag: string }, [string, PlantId]>(
     "SELECT name, tag FROM plants WHERE garden = ? AND id = ?",
   );
-  const findKey = database.query<{ entries: Uint8Array; expires_at_ms: bigint }, [string, Buffer]>(
+  const findKey = database.query<KeyEntriesRow, [string, Buffer]>(
     "SELECT entries, expires_at_ms FROM idempotency_keys WHERE garden = ? AND key = ?",
   );
   return {
     garden(garden) {
       const row = findGarden.get(garden);
-      if (row === null) return undefined;
-      return {
-        lastId: row.last_id,
-        plants: Number(row.plants),
-        keys: Number(row.keys),
-        lastEvent: Number(row.last_event),
-      };
+      return row ? toGardenRow(row) : undefined;
     },
     plant: (garden, id) => findPlant.get(garden, id) ?? undefined,
     key(garden, rowKey) {
       const found = findKey.get(garden, toBytes(rowKey));
-      if (found === null) return undefined;
-      return { entries: found.entries, expiresAtMs: Number(found.expires_at_ms) };
+      return found ? toStoredKey(found) : undefined;
     },
   };
 }

@@ -1,14 +1,10 @@
 /** The storage contract behind PgBouncer in transaction mode: nothing rests on a session. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { describeStorage } from "../../../test/storage/storage-contract.ts";
-import { create, created, PostgresStorages } from "../../../test/storage/tested-storage.ts";
-import {
-  skipsWithoutPooler,
-  startPooler,
-  type TransactionPooler,
-} from "../../../test/transaction-pooler.ts";
-import { openPostgres } from "./engine.ts";
+import { openPostgres } from "../../src/storage/postgres/engine.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { skipsWithoutPooler, startPooler, type TransactionPooler } from "../transaction-pooler.ts";
+import { describeStorage } from "./storage-contract.ts";
+import { create, created, PostgresStorages } from "./tested-storage.ts";
 
 describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
   let database: TestDatabase;

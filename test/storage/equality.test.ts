@@ -1,19 +1,19 @@
 /**
  * The two engines decide alike: the same random groups have the same outcomes, one after the other,
  * and leave the same rows. On SQLite, `rules.ts` decides everything. On PostgreSQL, plain creates
- * and deletes are one statement each, which states the rules a second time.
+ * are one statement, which states the rules a second time.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { makeDice } from "../../../test/dice.ts";
-import { makeDatabase } from "../../../test/postgres-server.ts";
-import { create, put, remove } from "../../../test/storage/tested-storage.ts";
-import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../domain/plant.ts";
-import type { Write } from "../../domain/storage.ts";
-import { openStorage } from "../open.ts";
-import type { WriterOptions } from "../storage.ts";
+import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
+import type { Write } from "../../src/domain/storage.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import type { WriterOptions } from "../../src/storage/storage.ts";
+import { makeDice } from "../dice.ts";
+import { makeDatabase } from "../postgres-server.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { create, put, remove } from "./tested-storage.ts";
 
 const gardens = ["one", "two", "three"];
 

@@ -1,0 +1,60 @@
+/** The rows of the tables as every engine returns them, and what the domain makes of them. */
+import type { Scope } from "../domain/caller.ts";
+import type { StoredKey } from "../domain/keys.ts";
+import type { GardenRow } from "../domain/rules.ts";
+import type { GardenEvent } from "../domain/storage.ts";
+import type { TokenRecord } from "../domain/token.ts";
+
+export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;
+
+export function toGardenRow(row: GardenCounters): GardenRow {
+  return {
+    lastId: row.last_id,
+    plants: Number(row.plants),
+    keys: Number(row.keys),
+    lastEvent: Number(row.last_event),
+  };
+}
+
+export interface KeyEntriesRow {
+  readonly entries: Uint8Array;
+  readonly expires_at_ms: bigint;
+}
+
+export function toStoredKey({ entries, expires_at_ms }: KeyEntriesRow): StoredKey {
+  return { entries, expiresAtMs: Number(expires_at_ms) };
+}
+
+export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
+
+export function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
+}
+
+export interface TokenRow {
+  readonly id: string;
+  readonly hash: string;
+  readonly user: string;
+  readonly garden: string;
+  readonly scope: Scope;
+  readonly note: string;
+  readonly created_at_ms: bigint;
+  readonly expires_at_ms: bigint | null;
+  readonly revoked_at_ms: bigint | null;
+  readonly last_used_at_ms: bigint | null;
+}
+
+export function toTokenRecord(row: TokenRow): TokenRecord {
+  const { id, hash, user, garden, scope, note } = row;
+  return {
+    ...{ id, hash, user, garden, scope, note },
+    createdAtMs: Number(row.created_at_ms),
+    expiresAtMs: toTime(row.expires_at_ms),
+    revokedAtMs: toTime(row.revoked_at_ms),
+    lastUsedAtMs: toTime(row.last_used_at_ms),
+  };
+}
+
+function toTime(value: bigint | null): number | undefined {
+  return value === null ? undefined : Number(value);
+}
