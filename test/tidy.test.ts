@@ -36,7 +36,7 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client client/files check wording",
+  cli: "config server log version json-text auth storage domain client client/files wording",
   config: "domain storage",
   server: "async config tracing log metrics version auth http rate-limit storage domain",
   metrics: "storage",
@@ -56,7 +56,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   client: /^$/,
   console: /^$/,
   tracing: /^$/,
-  check: /^node:(?:net|tls|timers\/promises)$/,
 };
 
 function importsOf(path: string): string[] {

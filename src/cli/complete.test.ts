@@ -37,7 +37,6 @@ type Case = [words: string[], offered: string[]];
 const everyCommand = [
   "serve",
   "health",
-  "check",
   "token",
   "whoami",
   "plants",

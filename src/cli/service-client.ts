@@ -83,27 +83,21 @@ async function requireResponse(store: PlantStore): Promise<void> {
   }
 }
 
-/** The token in `PLANTSTORE_TOKEN`. Throws a `CliError` if there is none, or it can't be one. */
-export function requireToken(): string {
-  const token = findToken("PLANTSTORE_TOKEN");
-  if (token !== undefined) return token;
+/**
+ * The token in `PLANTSTORE_TOKEN`, because other users of the machine can see the flags of a
+ * process. Throws a `CliError` if there is none, or it can't be one.
+ */
+function requireToken(): string {
+  const token = cleanToken(process.env.PLANTSTORE_TOKEN ?? "");
+  const error = findTokenError(token);
+  if (token !== "" && error === undefined) return token;
   throw new CliError(
-    "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
-      "--database, in the store that the service uses.",
+    token === ""
+      ? "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
+          "--database, in the store that the service uses."
+      : `PLANTSTORE_TOKEN ${error}`,
     exitCodes.tokenRefused,
   );
-}
-
-/**
- * From the environment, because other users of the machine can see the flags of a process. Absent
- * if the variable isn't set. Throws a `CliError` if it can't be a token.
- */
-export function findToken(variable: string): string | undefined {
-  const token = cleanToken(process.env[variable] ?? "");
-  if (token === "") return undefined;
-  const error = findTokenError(token);
-  if (error === undefined) return token;
-  throw new CliError(`${variable} ${error}`, exitCodes.tokenRefused);
 }
 
 /** Returns what isn't a failed call as it is. */
