@@ -8,7 +8,6 @@ import { drill } from "./backups/drill.ts";
 import { hasHaproxy } from "./database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
-import { GeneratedTrial } from "./generated/generated-trial.ts";
 import { Deployment } from "./histories/deployment.ts";
 import { tryHistory } from "./histories/trial.ts";
 import { type Crowd, crowds } from "./hostile/crowds.ts";
@@ -18,7 +17,6 @@ import { live, type Moment } from "./kills/prove.ts";
 import { startAtOnce } from "./migrations/prove.ts";
 import { flood, stallSqlite } from "./overload/flood.ts";
 import { PowerCuts, record } from "./power-cuts/power-cut.ts";
-import { joinTrials } from "./proof.ts";
 import { shortRun, soak } from "./soak/soak.ts";
 
 setDefaultTimeout(300_000);
@@ -171,21 +169,6 @@ const builds: readonly BrokenBuild[] = [
       file: "storage/postgres/migrate.ts",
       text: readSchema,
       by: `${readSchema} await client.query("SELECT pg_sleep(3)");`,
-    },
-  ],
-  [
-    "doesn't refuse lone surrogates",
-    /Property failed/,
-    async (program) => {
-      const trial = await GeneratedTrial.start({ program });
-      const trials = await Promise.all([1, 2, 3, 4].map((seed) => trial.run(seed, 200)));
-      await trial.stop();
-      return joinTrials(trials).faults;
-    },
-    {
-      file: "domain/plant.ts",
-      text: 'if (!text.isWellFormed()) return "must not contain a lone surrogate";',
-      by: "encodeURIComponent(text);",
     },
   ],
   [

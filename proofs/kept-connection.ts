@@ -4,7 +4,7 @@
  */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { NoResponse, parseResponse, type RawResponse } from "../src/check/wire.ts";
+import { NoResponse, parseResponse, type RawResponse } from "./raw-response.ts";
 
 /** A request that got no response, or only a part of it. */
 export class Unanswered extends Error {
@@ -102,7 +102,7 @@ export class KeptConnection {
   #parse(): void {
     if (!this.#waiting) return;
     const received = Buffer.concat(this.#pieces);
-    const response = parseResponse(received, { isHead: false, isEnded: this.#isOver });
+    const response = parseResponse(received, this.#isOver);
     this.#pieces = [received];
     if (response === undefined) return;
     if (response instanceof NoResponse) {

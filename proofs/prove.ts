@@ -18,7 +18,6 @@ const proofs: Readonly<Record<string, Listed>> = {
   ],
   failover: ["PostgreSQL's primary is lost under load, behind HAProxy", 15, "Debian's haproxy"],
   faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
-  generated: ["random variations of the contract's requests", 40],
   generators: ["clients that others generate from the document", 3, "npm's registry"],
   histories: ["concurrent clients, compared with a model", 20],
   hostile: ["one caller, or many connections, try to stop it or hold up others", 30, "Linux"],

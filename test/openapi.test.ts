@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document is valid and complete. proofs/generated/ checks thousands of
- * responses against it; the ones that need limits are here.
- */
+/** The OpenAPI document is valid and complete. Every test of test/contract/ compares with it. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import {
@@ -14,14 +11,10 @@ import { createOpenApi } from "../src/http/openapi.ts";
 import { operations } from "../src/http/operations.ts";
 import { problemInfo } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
-import { type Document, DocumentedAnswers } from "./documented-responses.ts";
-import { openWorld } from "./scenarios/scenario.ts";
+import { type Document, DocumentedAnswers } from "./contract/documented-responses.ts";
+import { openService } from "./contract/garden.ts";
 
-const world = openWorld("SQLite");
-const limited = openWorld("SQLite", {
-  usage: { rate: { requests: 4, windowSeconds: 86_400 }, plantsMax: 1 },
-});
-const quota = openWorld("SQLite", { usage: { rate: undefined, plantsMax: 2 } });
+const service = openService("SQLite");
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
 const document = createOpenApi({ version, basePath: "" }) as any;
@@ -53,7 +46,7 @@ describe("the OpenAPI document", () => {
   });
 
   test("is what the service sends, with the version of the package", async () => {
-    const sent = await (await world.fetch("GET /openapi.json")).json();
+    const sent = await (await service.fetch("GET /openapi.json")).json();
     expect(sent).toEqual(JSON.parse(JSON.stringify(document)));
     expect(sent).toMatchObject({ openapi: "3.1.0", info: { version } });
   });
@@ -95,47 +88,4 @@ describe("the OpenAPI document", () => {
     };
     check(document);
   });
-});
-
-/** Status and body of a response, which must be as documented. */
-async function read(path: string, response: Response): Promise<{ status: number; text: string }> {
-  const { status, headers } = response;
-  const header = (name: string) => headers.get(name) ?? undefined;
-  const answer = { status, header, text: await response.text() };
-  expect(documented.findFault(path, "post", answer)).toBeUndefined();
-  return answer;
-}
-
-test("the results of a bulk are as documented", async () => {
-  const headers = {
-    authorization: `Bearer ${await quota.makeToken({ user: "dora" })}`,
-    "content-type": "application/json",
-    "idempotency-key": "k",
-  };
-  const post = async (...plants: string[]) => {
-    const response = await quota.fetch("POST /plants/bulk", { headers, body: `[${plants}]` });
-    const { text } = await read("/plants/bulk", response);
-    return [...text.matchAll(/"status":(\d+)/g)].map(([, status]) => Number(status));
-  };
-  const fern = '{"name":"Fern","id":9007199254740993}';
-  const [moss, ivy] = ['{"name":"Moss"}', '{"name":"Ivy"}'];
-  expect(await post(fern, fern, moss)).toEqual([201, 409, 201]);
-  expect(await post(fern, ivy, ivy)).toEqual([201, 507, 422]);
-  expect(await post(fern, "{}")).toEqual([400]);
-});
-
-test("responses for a used key, a full garden and too many requests are as documented", async () => {
-  const token = await limited.makeToken({ user: "carol" });
-  for (const [name, key, status] of [
-    ["Fern", "k", 201],
-    ["Fern", "k", 201],
-    ["Moss", "k", 422],
-    ["Moss", "other", 507],
-    ["Moss", "other", 429],
-  ] as const) {
-    const headers = { "idempotency-key": key };
-    const response = await limited.call(token, "POST /plants", { name }, headers);
-    expect(response.headers.has("ratelimit-policy")).toBe(true);
-    expect((await read("/plants", response)).status).toBe(status);
-  }
 });

@@ -36,7 +36,7 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client client/files check wording",
+  cli: "config server log version json-text auth storage domain client client/files wording",
   config: "domain storage",
   server: "async config log metrics version auth http rate-limit storage domain",
   metrics: "storage",
@@ -55,7 +55,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   auth: /^jose$/,
   client: /^$/,
   console: /^$/,
-  check: /^node:(?:net|tls|timers\/promises)$/,
 };
 
 function importsOf(path: string): string[] {

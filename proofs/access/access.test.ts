@@ -1,8 +1,8 @@
 /** Every operation with every kind of credential in two gardens: status, and what it reveals. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { operations } from "../../src/http/operations.ts";
+import { engines, openService } from "../../test/contract/garden.ts";
 import { startIssuer } from "../../test/openid-issuer.ts";
-import { engines, openWorld } from "../../test/scenarios/scenario.ts";
 import { create } from "../../test/storage/tested-storage.ts";
 import { type Credential, makeCredentials, type Standing } from "./credentials.ts";
 
@@ -72,24 +72,24 @@ function likenessOf([request, needs]: Asked, status: number, standing: Standing)
 }
 
 describe.each(engines)("on %s", (engine) => {
-  const world = openWorld(engine, { jwt: issuer.trust });
+  const service = openService(engine, { jwt: issuer.trust });
   const credentials: Partial<Record<GardenName, Credential[]>> = {};
 
   beforeAll(async () => {
     for (const name of names) {
-      credentials[name] = await makeCredentials(world.storage, issuer, name);
+      credentials[name] = await makeCredentials(service.storage, issuer, name);
       const id = BigInt(gardens[name].own);
-      await world.storage.apply([create({ garden: name, name, id })]);
+      await service.storage.apply([create({ garden: name, name, id })]);
     }
-    await world.assembly.authenticator.refresh();
-    await world.assembly.jwts?.keys.refresh();
+    await service.assembly.authenticator.refresh();
+    await service.assembly.jwts?.keys.refresh();
   });
 
   function send({ authorization }: Credential, request: string, others: HeadersInit = {}) {
     const [method, path, body] = request.split(" ");
     const headers = new Headers({ "content-type": "application/json", ...others });
     if (authorization !== "") headers.set("authorization", authorization);
-    return world.fetch(`${method} ${path}`, body === undefined ? { headers } : { headers, body });
+    return service.fetch(`${method} ${path}`, body === undefined ? { headers } : { headers, body });
   }
 
   test("every credential gets the right statuses, and nothing that reveals more", async () => {
@@ -122,7 +122,7 @@ describe.each(engines)("on %s", (engine) => {
           if (likeness) shown.set(likeness, (shown.get(likeness) ?? new Set()).add(answer));
         }
       }
-      const plants = await world.storage.list(name, undefined, 10);
+      const plants = await service.storage.list(name, undefined, 10);
       expect(plants.map((plant) => [Number(plant.id), plant.name])).toEqual([
         [gardens[name].own, name],
       ]);

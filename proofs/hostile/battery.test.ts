@@ -4,12 +4,12 @@
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
-import { NoResponse, parseResponse } from "../../src/check/wire.ts";
 import {
   type RunningService,
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
+import { NoResponse, parseResponse } from "../raw-response.ts";
 
 setDefaultTimeout(120_000);
 
@@ -261,7 +261,7 @@ function readStatuses(received: Buffer, isEnded: boolean): string[] {
   const found: string[] = [];
   for (let rest = received; rest.length > 0; ) {
     const interim = /^HTTP\/1\.1 (1\d\d)[\s\S]*?\r\n\r\n/.exec(rest.toString("latin1"));
-    const response = interim ? undefined : parseResponse(rest, { isHead: false, isEnded });
+    const response = interim ? undefined : parseResponse(rest, isEnded);
     if (response instanceof NoResponse) return [...found, `(${response.message})`];
     if (!interim && response === undefined) break;
     found.push(interim?.[1] ?? String(response?.status));

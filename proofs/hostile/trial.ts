@@ -241,11 +241,14 @@ async function prepareLibrary(services: readonly RunningService[], { send }: Cro
 function startFlooder({ next, comesBackAtOnce }: Crowd, order: FloodOrder) {
   const file = join(import.meta.dir, "flooder.ts");
   const command = [process.execPath, file, JSON.stringify(order)];
-  const child = Bun.spawn(next === "wait" || comesBackAtOnce ? command : ["nice", "-n", "10", ...command], {
-    stdin: "pipe",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
+  const child = Bun.spawn(
+    next === "wait" || comesBackAtOnce ? command : ["nice", "-n", "10", ...command],
+    {
+      stdin: "pipe",
+      stdout: "pipe",
+      stderr: "inherit",
+    },
+  );
   return {
     async stop(): Promise<FloodReport> {
       child.stdin.end();

@@ -8,7 +8,6 @@ export const catalog: Readonly<Record<string, Section>> = {
   Service: {
     serve: async () => (await import("./serve-command.ts")).serveCommand,
     health: async () => (await import("./health-command.ts")).healthCommand,
-    check: async () => (await import("./check-command.ts")).checkCommand,
   },
   Tokens: {
     "token create": async () => (await import("./token-commands.ts")).createTokenCommand,

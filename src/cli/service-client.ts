@@ -9,7 +9,7 @@ import {
 } from "../../client/plant-store.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { choice, type Environment, readSetting } from "../config.ts";
+import { choice, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { describeSystemError } from "../storage/failures.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
@@ -84,27 +84,21 @@ async function requireResponse(store: PlantStore): Promise<void> {
   }
 }
 
-/** The token in `PLANTSTORE_TOKEN`. Throws a `CliError` if there is none, or it can't be one. */
+/**
+ * The token in `PLANTSTORE_TOKEN`, because other users of the machine can see the flags of a
+ * process. Throws a `CliError` if there is none, or it can't be one.
+ */
 export function requireToken({ terminal }: Call): string {
-  const token = findToken(terminal.env, "PLANTSTORE_TOKEN");
-  if (token !== undefined) return token;
+  const token = cleanToken(terminal.env.PLANTSTORE_TOKEN ?? "");
+  const error = findTokenError(token);
+  if (token !== "" && error === undefined) return token;
   throw new CliError(
-    "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
-      "--database, in the store that the service uses.",
+    token === ""
+      ? "There is no token. Set PLANTSTORE_TOKEN. plantstore token create USER makes a token; with " +
+          "--database, in the store that the service uses."
+      : `PLANTSTORE_TOKEN ${error}`,
     exitCodes.tokenRefused,
   );
-}
-
-/**
- * From the environment, because other users of the machine can see the flags of a process. Absent
- * if the variable isn't set. Throws a `CliError` if it can't be a token.
- */
-export function findToken(environment: Environment, variable: string): string | undefined {
-  const token = cleanToken(environment[variable] ?? "");
-  if (token === "") return undefined;
-  const error = findTokenError(token);
-  if (error === undefined) return token;
-  throw new CliError(`${variable} ${error}`, exitCodes.tokenRefused);
 }
 
 /** Returns what isn't a failed call as it is. */

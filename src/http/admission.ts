@@ -38,9 +38,9 @@ export class Admission {
   }
 
   /**
-   * Whether a response must wait for `endOfTick` because its request's body is still arriving. If it
-   * went out at once, the runtime could go on accepting, responding and closing, and nothing else
-   * would run. If it waited for its turn, more of the body would arrive and take memory.
+   * Whether a response must wait for `endOfTick` because its request's body is still arriving. Sent
+   * at once, such responses could keep the runtime accepting, responding and closing, and nothing
+   * else would run. If they waited for a turn, more of the bodies would arrive and take memory.
    */
   mustWait({ body }: Arrival): boolean {
     return body.isPending && !this.#scheduler.mayRun();

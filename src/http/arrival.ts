@@ -114,7 +114,7 @@ const requestIdPattern = /^[\w.-]{1,128}$/;
 const tokenPattern = /plant_[0-9a-z]{20}/i;
 
 /** The id that the client sent, if it is well-formed, or a new one. */
-export function createRequestIds(): (headers: Headers) => string {
+function createRequestIds(): (headers: Headers) => string {
   // A random prefix and a counter: unique, and cheap on the hot path.
   const prefix = crypto.randomUUID().slice(-12);
   let count = 0;

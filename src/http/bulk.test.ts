@@ -1,7 +1,7 @@
-/** What the contract table can't see of bulks: exact limits, and how much is done at a time. */
+/** What clients can't see of bulks: how much is done at a time. */
 import { describe, expect, test } from "bun:test";
 import type { ValidationError } from "../domain/errors.ts";
-import { BulkResults, plantCharactersMax, readBulk } from "./bulk.ts";
+import { BulkResults, readBulk } from "./bulk.ts";
 import { ReservedBytes } from "./reserved-bytes.ts";
 
 async function read(text: string) {
@@ -12,21 +12,7 @@ async function read(text: string) {
   return { drafts, errors, turns };
 }
 
-const padded = (characters: number) => `[${'{"name":"Fern"}'.padEnd(characters - 1, " ")}]`;
-
 describe("a bulk", () => {
-  test("takes a plant of 4,096 characters, and refuses one more", async () => {
-    const inside = (characters: number) => `[{"name":"Fern"${" ".repeat(characters - 15)}}]`;
-    expect((await read(inside(plantCharactersMax))).errors).toEqual([]);
-    expect((await read(inside(plantCharactersMax + 1))).errors).toEqual([
-      { pointer: "/0", detail: "must have at most 4096 characters." },
-    ]);
-  });
-
-  test("doesn't count the space around a plant", async () => {
-    expect((await read(padded(100_000))).errors).toEqual([]);
-  });
-
   test("is validated in turns, whatever its plants hold", async () => {
     const plants = Array.from({ length: 1_000 }, (_, index) => ({ name: `Plant ${index}` }));
     const { drafts, turns } = await read(JSON.stringify(plants));

@@ -6,9 +6,9 @@ import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { RestartingService } from "../../proofs/restarting-service.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { engines } from "../contract/garden.ts";
 import { runProgram, waitFor } from "../end-to-end/running-service.ts";
 import { pickPorts } from "../processes.ts";
-import { engines } from "../scenarios/scenario.ts";
 import { collect, failure } from "./client-case.ts";
 import { range, seqsOf, take } from "./event-cases.ts";
 

@@ -1,6 +1,5 @@
 /**
- * Several threads on one file: each joins the worker that commits, and gets its own outcomes. The
- * contract table runs on two threads, too.
+ * Several threads on one file: each joins the worker that commits, and gets its own outcomes.
  */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";

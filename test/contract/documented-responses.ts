@@ -33,18 +33,35 @@ const sharedHeaders = ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
 export class DocumentedAnswers {
   readonly #document: Document;
   readonly #ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
+  /** Fixed paths first: `/plants/bulk` fits `/plants/{id}`, too. */
+  readonly #paths: readonly (readonly [path: string, pattern: RegExp])[];
   readonly #compiled = new Map<object, ValidateFunction>();
 
   constructor(document: Document) {
     this.#document = document;
     this.#ajv.addSchema(document, "document");
+    this.#paths = Object.keys(document.paths)
+      .toSorted((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
+      .map((path) => [path, new RegExp(`^${path.replace(/\{\w+\}/, "[^/]+")}$`)] as const);
   }
 
-  /** What is wrong with a response to an operation; absent if nothing is. */
-  findFault(path: string, method: string, answer: GivenAnswer): string | undefined {
-    const described: Described | undefined =
-      this.#document.paths[path]?.[method]?.responses?.[String(answer.status)];
+  /** What is wrong with a response; absent if nothing is, or there is no such operation. */
+  findFault(
+    verb: string,
+    target: string,
+    sent: string | undefined,
+    answer: GivenAnswer,
+  ): string | undefined {
+    const path = this.#paths.find(([, pattern]) => pattern.test(target))?.[0] ?? "";
+    const method = verb.toLowerCase();
+    const operation = this.#document.paths[path]?.[method];
+    if (!operation) return undefined;
+    const described: Described | undefined = operation.responses[String(answer.status)];
     if (!described) return `${method} ${path} ${answer.status} is not documented`;
+    const body = operation.requestBody?.content["application/json"]?.schema;
+    const isAccepted = answer.status < 300 && body !== undefined && sent !== undefined;
+    const mismatch = isAccepted ? this.findMismatch(body, parse(sent)) : undefined;
+    if (mismatch) return `what was accepted does not fit the schema: ${mismatch}`;
     const { headers = {}, content } = this.resolve(described);
     for (const [name, header] of Object.entries(headers)) {
       const { required, schema } = this.resolve(header);
@@ -64,6 +81,8 @@ export class DocumentedAnswers {
       const isEmpty = answer.text === "" && (type === undefined || method === "head");
       return isEmpty ? undefined : `${answer.status} has a body: ${type} ${answer.text}`;
     }
+    // The document describes the stream of events in words.
+    if (type === "text/event-stream") return undefined;
     const media = content[type ?? ""];
     if (!media) return `${path} answers ${answer.status} with ${type}`;
     const value = type?.includes("json") ? parse(answer.text) : answer.text;

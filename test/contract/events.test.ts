@@ -1,0 +1,230 @@
+/** Events: what is one, pages and streams of them, and when they can't go on. */
+import { describe, expect, test } from "bun:test";
+import { openStorage } from "../../src/storage/open.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
+import { create } from "../storage/tested-storage.ts";
+import { engines, onEachEngine, openGarden } from "./garden.ts";
+
+const stream = { Accept: "text/event-stream" };
+const range = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const ids = (events: readonly { id: number }[]) => events.map(({ id }) => id);
+
+onEachEngine((garden) => {
+  const { call, reader, plant, fetch, walk, listen, service } = garden;
+  const grow = (count: number, name = "Fern") =>
+    plant(Array.from({ length: count }, () => ({ name })));
+  const seqs = async (query: string) =>
+    (await call(`GET /events?${query}`, 200)).json.map(({ seq }: { seq: number }) => seq);
+
+  test("creates, replacements and deletions are events, in order, and what changes nothing is none", async () => {
+    const key = { "Idempotency-Key": "k" };
+    const fern = { name: "Fern", tag: "shade", id: 1 };
+    await call("POST /plants", 201, fern, key);
+    await call("POST /plants", 201, fern, key);
+    await call("POST /plants", 409, fern);
+    await call("PUT /plants/1", 200, fern);
+    await call("PUT /plants/1", 412, { name: "Ivy" }, { "If-None-Match": "*" });
+    await call("DELETE /plants/2", 404);
+    await call("PUT /plants/1", 200, { name: "Ivy" });
+    await call("DELETE /plants/1", 204);
+    await call("PUT /plants/2", 201, { name: "Moss" });
+    await call("POST /plants/bulk", 200, [
+      { name: "Rue", id: 3 },
+      { name: "Rue", id: 3 },
+    ]);
+    await call("POST /plants/bulk-delete", 200, { ids: [2, 9] });
+    const { json, headers } = await call("GET /events", 200);
+    expect([headers.get("Content-Type"), headers.get("Link")]).toEqual(["application/json", null]);
+    const event = (seq: number, type: string, id: number, name: string, tag = "") => ({
+      ...{
+        seq,
+        type: `plant.${type}`,
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+      },
+      ...{ user: "ann", plant: { id, name, tag } },
+    });
+    expect(json).toEqual([
+      event(1, "created", 1, "Fern", "shade"),
+      event(2, "replaced", 1, "Ivy"),
+      event(3, "deleted", 1, "Ivy"),
+      event(4, "created", 2, "Moss"),
+      event(5, "created", 3, "Rue"),
+      event(6, "deleted", 2, "Moss"),
+    ]);
+  });
+
+  test("a page has up to limit events, 100 by default, and the links visit each exactly once", async () => {
+    await grow(130);
+    await grow(300, "x".repeat(200));
+    expect(await seqs("")).toEqual(range(1, 100));
+    expect(await seqs("after=128&limit=2")).toEqual([129, 130]);
+    const pages = (await walk("/events?limit=1000")) as { seq: number }[][];
+    expect(pages.flat().map(({ seq }) => seq)).toEqual(range(1, 430));
+    const read = await reader("HEAD /events?limit=1", 200);
+    expect([read.next, read.header("Content-Type")]).toEqual([
+      ...["/events?limit=1&after=1", "application/json"],
+    ]);
+    expect(await seqs("after=430")).toEqual([]);
+  });
+
+  test.each([
+    ["limit=0&after=-1&include=id", {}, ["limit", "after", "include"]],
+    ["limit=1001", {}, ["limit"]],
+    ["", { ...stream, "Last-Event-ID": "x" }, ["Last-Event-ID"]],
+    ["limit=1", stream, ["limit"]],
+  ])("?%s with %p is 400", async (query, headers, expected) => {
+    const { errors } = await call(`GET /events?${query}`, 400, undefined, headers);
+    expect(errors.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test.each(["text/event-stream;q=0", "application/json, text/event-stream;q=0.5"])(
+    "a client that accepts %s gets a page",
+    async (Accept) => {
+      const { headers } = await call("GET /events", 200, undefined, { Accept });
+      expect(headers.get("Content-Type")).toBe("application/json");
+    },
+  );
+
+  test("a stream sends events as they happen, with who did what", async () => {
+    await grow(2);
+    const bob = await service.makeToken({ user: "bob", garden: garden.name });
+    const events = await listen();
+    const Authorization = `Bearer ${bob}`;
+    await call("POST /plants", 201, { name: "Ivy" }, { Authorization });
+    await call("DELETE /plants/3", 204);
+    const [created, deleted] = await events.take(2);
+    const ivy = { id: 3, name: "Ivy", tag: "" };
+    expect(created).toMatchObject({ id: 3, type: "plant.created", data: { seq: 3, user: "bob" } });
+    expect(deleted).toMatchObject({
+      id: 4,
+      type: "plant.deleted",
+      data: { user: "ann", plant: ivy },
+    });
+    expect(events.others).toEqual(["retry: 2000"]);
+    await events.close();
+  });
+
+  test("a stream goes on after Last-Event-ID, which goes before after, or after after", async () => {
+    await grow(3);
+    for (const [query, headers] of [
+      ["after=2", {}],
+      ["after=99", { "Last-Event-ID": "2" }],
+    ] as const) {
+      const response = await fetch(`GET /events?${query}`, undefined, { ...stream, ...headers });
+      expect(response.headers.get("Content-Type")).toBe("text/event-stream");
+      let text = "";
+      for await (const bytes of response.body ?? []) {
+        text += new TextDecoder().decode(bytes);
+        if (text.endsWith("}}\n\n")) break;
+      }
+      expect(text).toMatch(
+        /^retry: 2000\n\nid: 3\nevent: plant\.created\ndata: \{"seq":3,.*\}\}\n\n$/,
+      );
+    }
+  });
+
+  test("streams go on from storage and then live, each event once and in order", async () => {
+    await grow(1_500);
+    const starts = [0, 3, 1_499, 1_500];
+    const readers = await Promise.all(starts.map((after) => listen(after)));
+    await call(
+      "POST /plants/bulk",
+      200,
+      Array.from({ length: 300 }, () => ({ name: "Ivy" })),
+    );
+    const late = await listen(1_650);
+    for (const [index, after] of starts.entries()) {
+      const seen = await readers[index]?.take(1_800 - after);
+      expect(ids(seen ?? [])).toEqual(range(after + 1, 1_800));
+    }
+    expect(ids(await late.take(150))).toEqual(range(1_651, 1_800));
+    await Promise.all([...readers, late].map((each) => each.close()));
+  });
+
+  test("events that are no longer kept, or never were, are 410, for a page and for a stream", async () => {
+    await grow(3);
+    let from: string | undefined = "";
+    while (from !== undefined) from = await service.storage.forgetEvents(1, from);
+    for (const headers of [{}, stream]) {
+      for (const after of [2, 4, Number.MAX_SAFE_INTEGER]) {
+        await call(`GET /events?after=${after}`, 410, undefined, headers);
+      }
+    }
+    expect([await seqs("after=3"), await seqs("")]).toEqual([[], []]);
+    expect((await call("GET /me", 200)).json.lastEvent).toBe(3);
+  });
+
+  test("there is no silent gap where events were off for a while", async () => {
+    await grow(3);
+    const off = await openStorage(service.database, { isServing: false, withoutEvents: true });
+    await off.apply([create({ garden: garden.name })]);
+    await off.close();
+    await grow(1);
+    expect([await seqs(""), await seqs("after=4")]).toEqual([[1, 2, 3], [5]]);
+    await call("GET /events?after=3", 410);
+  });
+
+  test("a stream ends for a listener that falls more than 256 KiB behind, and it resumes", async () => {
+    const [slow, other] = [await listen(), await listen()];
+    const seenByOther = other.take(900);
+    const long = { name: "x".repeat(200), tag: "y".repeat(100) };
+    await call("POST /plants/bulk", 200, Array(900).fill(long));
+    expect(ids(await seenByOther)).toEqual(range(1, 900));
+    const seen = ids(await slow.take(900));
+    expect(seen.length).toBeLessThan(700);
+    const last = seen.at(-1) ?? 0;
+    const resumed = await listen(last);
+    expect(ids(await resumed.take(900 - last))).toEqual(range(last + 1, 900));
+    await Promise.all([other.close(), resumed.close()]);
+  });
+
+  test("a stream ends with its token, and only with that", async () => {
+    const other = await service.makeToken({ user: "ann", garden: garden.name });
+    const staying = await listen(undefined, other);
+    const readers = [await listen(), await listen()];
+    await service.revoke(await garden.token());
+    for (const each of readers) expect(await each.next()).toBeUndefined();
+    await grow(1);
+    expect(await staying.next()).toMatchObject({ id: 1 });
+    await staying.close();
+  });
+
+  test("a token has 64 streams, and one more when one is closed; HEAD opens none", async () => {
+    const readers = await Promise.all(Array.from({ length: 64 }, () => listen()));
+    const refused = await call("GET /events", 429, undefined, stream);
+    expect(refused.header("Retry-After")).toBe("1");
+    await readers[0]?.close();
+    readers.push(await listen());
+    await Promise.all(readers.map((each) => each.close()));
+    await waitFor(() => (service.assembly.feed.listeners === 0 ? true : undefined));
+    await call("HEAD /events", 200, undefined, stream);
+    expect(service.assembly.feed.listeners).toBe(0);
+  });
+});
+
+describe.each(engines)("when the service on %s stops", (engine) => {
+  const { listen, service } = openGarden(engine);
+
+  test("streams end at once, and so do those that begin", async () => {
+    const before = await listen();
+    service.assembly.feed.close();
+    expect(await before.next()).toBeUndefined();
+    expect(await (await listen()).next()).toBeUndefined();
+  });
+});
+
+describe("a service without events", () => {
+  const garden = openGarden("SQLite", { events: "off" });
+  const { call, service } = garden;
+
+  test("has none, says why, and shows no lastEvent", async () => {
+    await call("POST /plants", 201, { name: "Fern" });
+    for (const headers of [{}, stream]) {
+      const { json } = await call("GET /events", 404, undefined, headers);
+      expect(json.detail).toContain("PLANTSTORE_EVENTS");
+    }
+    expect((await call("GET /me", 200)).json).not.toHaveProperty("lastEvent");
+    expect((await service.storage.readEvents(garden.name, undefined, 9, 99)).events).toEqual([]);
+  });
+});

@@ -1,0 +1,323 @@
+/**
+ * The whole service without its socket, on a real storage, with a new garden for every test. Each
+ * response must keep what all responses promise, and be as the OpenAPI document says.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { makePlace, type Place } from "../../proofs/audited-store.ts";
+import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { createLog } from "../../src/log.ts";
+import { type Assembly, assemble } from "../../src/server/assembly.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import type { Storage } from "../../src/storage/storage.ts";
+import { insist } from "../end-to-end/running-service.ts";
+import { EventStreamReader } from "../event-reader.ts";
+import { create } from "../storage/tested-storage.ts";
+import { DocumentedAnswers } from "./documented-responses.ts";
+
+export const engines = ["SQLite", "PostgreSQL"] as const;
+export type Engine = (typeof engines)[number];
+type ServiceConfig = Partial<Parameters<typeof assemble>[0]>;
+
+/** `null` leaves a header out that would be sent otherwise. */
+type SentHeaders = Readonly<Record<string, string | null>>;
+/** An object is sent as JSON with the digits of every bigint; other bodies are sent as they are. */
+type SentBody = object | string | undefined;
+/**
+ * Sends a request such as `GET /plants?limit=1`, and fails if the status is another one. While the
+ * machine is too busy for it (503), it is sent again.
+ */
+type Call = (
+  request: string,
+  status: number,
+  body?: SentBody,
+  headers?: SentHeaders,
+) => Promise<Reply>;
+
+const codes: Readonly<Record<number, string>> = {
+  400: "invalid-request",
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not-found",
+  405: "method-not-allowed",
+  409: "conflict",
+  410: "gone",
+  412: "precondition-failed",
+  413: "too-large",
+  415: "unsupported-media-type",
+  422: "idempotency-mismatch",
+  429: "rate-limited",
+  500: "internal",
+  503: "unavailable",
+  507: "storage-full",
+};
+
+const rawNumber = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, (_, each) => (typeof each === "bigint" ? rawNumber(`${each}`) : each));
+const keepDigits = (_: string, value: unknown, context: { source: string }) =>
+  typeof value === "number" && !Number.isSafeInteger(value) ? BigInt(context.source) : value;
+
+export class Reply {
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(
+    response: Response,
+    readonly text: string,
+    readonly base: string,
+  ) {
+    this.status = response.status;
+    this.headers = response.headers;
+  }
+
+  header(name: string): string | undefined {
+    return this.headers.get(name) ?? undefined;
+  }
+
+  /** The body; an integer that no double can hold is a bigint. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at it as the JSON that it is.
+  get json(): any {
+    return JSON.parse(this.text, keepDigits as (key: string, value: unknown) => unknown);
+  }
+
+  /** Where the validation errors are: pointers, parameters and headers, each once. */
+  get errors(): string[] {
+    const errors: Record<string, string>[] = this.json.errors;
+    return [...new Set(errors.map((each) => each.pointer ?? each.parameter ?? each.header ?? "?"))];
+  }
+
+  /** The target of `Link` below the base path; absent at the end of a list. */
+  get next(): string | undefined {
+    const link = this.header("Link");
+    if (link === undefined) return undefined;
+    expect(link).toMatch(new RegExp(`^<${this.base}/[^>]*>; rel="next"$`));
+    return link.slice(1 + this.base.length, link.indexOf(">"));
+  }
+}
+
+/** One storage and one app for the tests of a file. */
+export class TestService {
+  database = "";
+  storage!: Storage;
+  assembly!: Assembly;
+  documented!: DocumentedAnswers;
+  readonly #ids = new Map<string, string>();
+
+  constructor(readonly base: string) {}
+
+  async fetch(request: string, init: RequestInit = {}): Promise<Response> {
+    const [method = "GET", target = "/"] = request.split(" ");
+    const headers = new Headers(init.headers);
+    if (!headers.has("host")) headers.set("host", "plants.test");
+    if (typeof init.body === "string" && !headers.has("content-length")) {
+      headers.set("content-length", String(Buffer.byteLength(init.body)));
+    }
+    const url = `http://plants.test${this.base}${target}`;
+    return this.assembly.app.fetch(new Request(url, { ...init, method, headers }));
+  }
+
+  async makeToken(fields: NewToken): Promise<string> {
+    const { token, record } = await issueToken(this.storage, fields, Date.now());
+    this.#ids.set(token, record.id);
+    return token;
+  }
+
+  /** Revokes a token, and this service notices. */
+  async revoke(token: string): Promise<void> {
+    await this.storage.revokeToken(this.#ids.get(token) ?? "", Date.now());
+    await this.assembly.authenticator.refresh();
+  }
+
+  /** What all responses promise, whatever was asked. */
+  check(request: string, sent: string | undefined, reply: Reply): void {
+    const [method = "", target = ""] = request.split(" ");
+    const [path = ""] = target.split("?");
+    const id = reply.header("X-Request-Id");
+    expect(id).toMatch(/^[\w.-]{1,128}$/);
+    expect(reply.header("X-Content-Type-Options")).toBe("nosniff");
+    expect(reply.header("Set-Cookie")).toBeUndefined();
+    expect(reply.header("Access-Control-Allow-Credentials")).toBeUndefined();
+    const isPrivate =
+      /^\/(plants|tags|events|me)\b/.test(path) && ![404, 405].includes(reply.status);
+    if (isPrivate && method !== "OPTIONS") expect(reply.header("Cache-Control")).toBe("no-store");
+    if (reply.status >= 400 && method !== "HEAD") {
+      expect(reply.header("Content-Type")).toBe("application/problem+json");
+      const { type, title, status, detail, requestId, errors, ...others } = reply.json;
+      expect([type, status]).toEqual([`urn:plantstore:problem:${codes[status]}`, reply.status]);
+      expect([title, detail, requestId]).toEqual([expect.any(String), expect.any(String), id]);
+      expect(others).toEqual({});
+      expect(errors !== undefined).toBe(status === 400);
+      for (const { detail, ...place } of errors ?? []) {
+        expect([detail, Object.keys(place)]).toEqual([expect.any(String), [expect.any(String)]]);
+      }
+    }
+    expect(this.documented.findFault(method, path, sent, reply)).toBeUndefined();
+  }
+}
+
+/** The hooks open and close it. */
+export function openService(
+  engine: Engine,
+  config: ServiceConfig = {},
+  log = createLog("off", () => {}),
+): TestService {
+  const service = new TestService(config.basePath ?? "");
+  let place: Place | undefined;
+  beforeAll(async () => {
+    place = await makePlace(engine === "SQLite" ? "sqlite" : "postgres");
+    service.database = place.database;
+    service.storage = await openStorage(place.database, {
+      isServing: true,
+      plantsMax: config.usage?.plantsMax,
+      withoutEvents: config.events === "off",
+    });
+    service.assembly = assemble(
+      { basePath: "", corsOrigins: "*", ...config },
+      service.storage,
+      log,
+    );
+    await service.assembly.authenticator.refresh();
+    service.documented = new DocumentedAnswers(
+      await (await service.fetch("GET /openapi.json")).json(),
+    );
+  });
+  afterAll(async () => {
+    await service.storage?.close();
+    await place?.[Symbol.asyncDispose]();
+  });
+  return service;
+}
+
+let gardens = 0;
+
+/** A garden that no other test uses, and ways to call the service. */
+export class Garden {
+  name = "";
+  readonly #tokens = new Map<string, Promise<string>>();
+
+  constructor(readonly service: TestService) {}
+
+  /** Begins anew, with another garden. */
+  reset(name = `garden-${++gardens}`): void {
+    this.name = name;
+    this.#tokens.clear();
+  }
+
+  /** With a token that may write. */
+  readonly call: Call = async (...sent) => this.#send(await this.token(), ...sent);
+  /** With a token that may only read. */
+  readonly reader: Call = async (...sent) => this.#send(await this.token("read"), ...sent);
+  /** With a token that may write, to another garden. */
+  readonly stranger: Call = async (...sent) => this.#send(await this.token("other"), ...sent);
+  readonly anonymous: Call = (...sent) => this.#send(undefined, ...sent);
+
+  /** As `call`, with any status. */
+  readonly ask = async (request: string, body?: SentBody, headers?: SentHeaders): Promise<Reply> =>
+    this.#send(await this.token(), request, undefined, body, headers);
+
+  readonly token = (kind: "write" | "read" | "other" = "write"): Promise<string> => {
+    const scope = kind === "read" ? "read" : "write";
+    const garden = kind === "other" ? `${this.name}-other` : this.name;
+    const token = this.#tokens.get(kind) ?? this.service.makeToken({ user: "ann", garden, scope });
+    this.#tokens.set(kind, token);
+    return token;
+  };
+
+  /** Creates plants with these names, and the ids 1, 2 and so on. */
+  readonly grow = async (...names: readonly string[]): Promise<void> => {
+    await this.plant(names.map((name, index) => ({ id: BigInt(index + 1), name })));
+  };
+
+  /** Stores plants in this garden without a request; absent ids are assigned. */
+  readonly plant = async (plants: readonly Parameters<typeof create>[0][]): Promise<void> => {
+    await this.service.storage.apply(plants.map((each) => create({ garden: this.name, ...each })));
+  };
+
+  /** The names in a list, and the target of the next page, if there is one. */
+  readonly list = async (query = ""): Promise<string[]> => {
+    const { json } = await this.call(`GET /plants?${query}`, 200);
+    return json.map((plant: { name: string }) => plant.name);
+  };
+
+  /** Sends a request with a token, and leaves the response unread and unchecked. */
+  readonly fetch = async (request: string, body?: object, more = {}): Promise<Response> => {
+    const headers = { Authorization: `Bearer ${await this.token()}`, ...more };
+    if (body === undefined) return this.service.fetch(request, { headers });
+    const json = { "Content-Type": "application/json", ...headers };
+    return this.service.fetch(request, { headers: json, body: toJson(body) });
+  };
+
+  /** Sends the same request this often at once, and returns the statuses, the lowest first. */
+  readonly atOnce = async (count: number, ...sent: Parameters<Garden["fetch"]>) => {
+    const send = () => insist(() => this.fetch(...sent));
+    const replies = await Promise.all(Array.from({ length: count }, send));
+    return replies.map(({ status }) => status).toSorted((a, b) => a - b);
+  };
+
+  /** Follows the links from here, and returns the pages. */
+  readonly walk = async (target: string): Promise<unknown[][]> => {
+    const pages: unknown[][] = [];
+    for (let next: string | undefined = target; next !== undefined; ) {
+      const page: Reply = await this.call(`GET ${next}`, 200);
+      pages.push(page.json);
+      next = page.next;
+    }
+    return pages;
+  };
+
+  /** A stream of events. */
+  readonly listen = async (after?: number, token?: string): Promise<EventStreamReader> => {
+    const headers = new Headers({ Accept: "text/event-stream" });
+    headers.set("Authorization", `Bearer ${token ?? (await this.token())}`);
+    if (after !== undefined) headers.set("Last-Event-ID", String(after));
+    const response = await insist(() => this.service.fetch("GET /events", { headers }));
+    this.service.check("GET /events", undefined, new Reply(response, "", this.service.base));
+    expect([response.status, response.headers.get("X-Accel-Buffering")]).toEqual([200, "no"]);
+    return new EventStreamReader(response);
+  };
+
+  async #send(
+    token: string | undefined,
+    request: string,
+    status: number | undefined,
+    body?: SentBody,
+    more: SentHeaders = {},
+  ): Promise<Reply> {
+    const isJson = typeof body === "object" && !(body instanceof Uint8Array);
+    const sent = isJson ? toJson(body) : body;
+    const headers = new Headers();
+    if (token !== undefined) headers.set("Authorization", `Bearer ${token}`);
+    if (sent !== undefined) headers.set("Content-Type", "application/json");
+    if (sent instanceof Uint8Array) headers.set("Content-Length", String(sent.byteLength));
+    for (const [name, value] of Object.entries(more)) {
+      if (value === null) headers.delete(name);
+      else headers.set(name, value);
+    }
+    const init = { headers, ...(sent !== undefined && { body: sent as string }) };
+    const fetch = () => this.service.fetch(request, init);
+    const response = await (status === 503 ? fetch() : insist(fetch));
+    // The runtime sends no body to HEAD: see raw-bytes.test.ts.
+    const text = request.startsWith("HEAD ") ? "" : await response.text();
+    const reply = new Reply(response, text, this.service.base);
+    const got = `${request} ${reply.status}: ${text.slice(0, 2_000)}`;
+    if ((status ?? reply.status) !== reply.status)
+      throw new Error(`Expected ${status}, and got ${got}`);
+    this.service.check(request, typeof sent === "string" ? sent : undefined, reply);
+    return reply;
+  }
+}
+
+/** A garden for the tests of this block, new for each. */
+export function openGarden(...of: Parameters<typeof openService>): Garden {
+  const garden = new Garden(openService(...of));
+  beforeEach(() => garden.reset());
+  return garden;
+}
+
+/** Defines the tests once for each engine, and once of them below a base path. */
+export function onEachEngine(define: (garden: Garden) => void, config: ServiceConfig = {}): void {
+  describe.each(engines)("on %s:", (engine) => {
+    const basePath = engine === "SQLite" ? "/a/v1" : "";
+    define(openGarden(engine, { basePath, ...config }));
+  });
+}

@@ -1,0 +1,120 @@
+/** What a client meets when the service can't keep up or fails, and what the log says of it. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
+import { Scheduler } from "../../src/http/scheduler.ts";
+import { createLog } from "../../src/log.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
+import { openGarden } from "./garden.ts";
+
+let logged = "";
+const log = createLog("json", (lines) => {
+  logged += lines;
+});
+const garden = openGarden("SQLite", {}, log);
+const { call, reader, anonymous, fetch, plant, service } = garden;
+
+test.each([
+  ["", "write", null],
+  ["Fern", "write", null],
+  ["x".repeat(70_000), "write", null],
+  ["x".repeat(1_100_000), "write", "close"],
+  ["x".repeat(1_100_000), "unknown", "close"],
+])(
+  "a connection is kept, unless its body is longer than any that is accepted: %#",
+  async (...row) => {
+    const [name, token, expected] = row;
+    const headers = token === "unknown" ? { Authorization: "Bearer unknown" } : {};
+    const response = await fetch("POST /plants", { name }, headers);
+    expect(response.headers.get("Connection")).toBe(expected);
+  },
+);
+
+test("a bulk reserves its size until its response is read, and a garden has a share of that", async () => {
+  // 1 MiB, of which a garden may reserve half of 16.
+  const bulk = Array(256).fill({ name: "Fern", tag: "x".repeat(4_070) });
+  const body = JSON.stringify(bulk)
+    .replaceAll(/x+/g, "")
+    .replaceAll("}", `}${" ".repeat(4_060)}`);
+  const Authorization = `Bearer ${await garden.token()}`;
+  const headers = { Authorization, "Content-Type": "application/json" };
+  const createMany = () => service.fetch("POST /plants/bulk", { headers, body });
+  const unread = await Promise.all(Array.from({ length: 7 }, createMany));
+  expect(unread.map(({ status }) => status)).toEqual(Array(7).fill(200));
+  await createMany();
+  const refused = await createMany();
+  expect([refused.status, refused.headers.get("Retry-After")]).toEqual([503, "1"]);
+  await garden.stranger("POST /plants/bulk", 200, body);
+  for (const response of unread) await response.text();
+  await call("POST /plants/bulk", 200, body);
+});
+
+test("a body that does not arrive within 15 seconds is given up", async () => {
+  const { readable } = new TransformStream<Uint8Array, Uint8Array>();
+  const headers = {
+    Authorization: `Bearer ${await garden.token()}`,
+    ...{ "Content-Type": "application/json", "Transfer-Encoding": "chunked" },
+  };
+  const responding = service.fetch("POST /plants", { headers, body: readable });
+  await anonymous("GET /healthz", 200);
+  const now = performance.now.bind(performance);
+  using _ = spyOn(performance, "now").mockImplementation(() => now() + 15_100);
+  const { detail } = await (await responding).json();
+  expect(detail).toContain("15 seconds");
+});
+
+test("a request that waited too long for its turn is refused, after its token and scope", async () => {
+  using _late = spyOn(Scheduler.prototype, "turn").mockResolvedValue(true);
+  using _busy = spyOn(Scheduler.prototype, "mayRun").mockReturnValue(false);
+  expect((await call("GET /plants", 503)).header("Retry-After")).toBe("1");
+  await anonymous("GET /plants", 401, undefined, { Authorization: "Bearer unknown" });
+  await reader("POST /plants", 403, { name: "Fern" });
+  await anonymous("GET /healthz", 200);
+});
+
+test("a long list takes its turns in its own garden's queue, even if its token is new here", async () => {
+  await plant(Array.from({ length: 1_500 }, () => ({})));
+  using turn = spyOn(Scheduler.prototype, "turn");
+  expect((await call("GET /plants", 200)).json).toHaveLength(1_500);
+  expect(new Set(turn.mock.calls.map(([queue]) => queue))).toEqual(new Set([garden.name]));
+});
+
+describe("if a list cannot be read,", () => {
+  async function listWith(failure: Error, status: number): Promise<string> {
+    using _ = spyOn(service.storage, "list").mockRejectedValue(failure);
+    logged = "";
+    const response = await fetch("GET /plants", undefined, { "X-Request-Id": "the-one" });
+    expect(response.status).toBe(status);
+    return response.text();
+  }
+
+  const inside = { cause: Error("the inside") };
+
+  test.each([
+    ["internal", 500, new TypeError("the inside")],
+    ["unavailable", 503, new PlantStoreError("unavailable", "No.", inside)],
+    ["storage-full", 507, new PlantStoreError("storage-full", "No.", inside)],
+  ] as const)(
+    "the cause of %s is logged with the id of the request, and not shown",
+    async (code, status, failure) => {
+      const problem = await listWith(failure, status);
+      expect(problem).toContain(`"urn:plantstore:problem:${code}"`);
+      expect(problem).not.toContain("inside");
+      // First it looks whether the storage responds at all.
+      await waitFor(() => {
+        log.flush();
+        return logged.includes("the inside") || undefined;
+      });
+      expect(logged).toContain(`"request failed","requestId":"the-one","code":"${code}"`);
+    },
+  );
+
+  test("overload is logged as a number of refusals, and not as a failure of each", async () => {
+    const events: unknown[][] = [];
+    using _ = spyOn(log, "event").mockImplementation((...event) => {
+      events.push(event);
+    });
+    for (let time = 0; time < 3; time++) await listWith(overloaded, 503);
+    await waitFor(() => events.length > 0 || undefined);
+    expect(events[0]).toEqual(["warn", "overloaded", { refused: expect.any(Number) }]);
+  });
+});

@@ -1,0 +1,105 @@
+/** Responses byte for byte, over sockets; proofs/hostile/ has what no well-behaved client sends. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { startService } from "../end-to-end/running-service.ts";
+
+const service = await startService();
+afterAll(() => service[Symbol.asyncDispose]());
+await service.call("POST /plants", { body: '{"name":"Fern","id":1}' });
+
+/** Sends text as it is, and takes what comes back until the service closes the connection. */
+function send(...lines: string[]): Promise<string> {
+  const socket = connect(service.port, "127.0.0.1");
+  socket.write(lines.join("\r\n"));
+  return text(socket);
+}
+
+const close = "Connection: close";
+const authorization = `Authorization: Bearer ${service.token}`;
+const ask = (line: string, ...headers: string[]) =>
+  send(`${line} HTTP/1.1`, "Host: a", authorization, close, ...headers, "", "");
+
+test.each([
+  ...["/plants?limit=1", "/plants/1", "/plants/7", "/plants?limit=x", "/tags", "/events", "/me"],
+  ...["/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
+])("HEAD %s is as GET, without a body", async (path) => {
+  const headOf = (response: string) =>
+    (response.split("\r\n\r\n")[0] ?? "")
+      .split("\r\n")
+      .map((line) => line.replace(/^[\w-]+(?=:)/, (name) => name.toLowerCase()))
+      .filter((line) => /^(?:HTTP|content-(?:type|length)|link|etag|cache-control)/.test(line))
+      .toSorted();
+  const [get, head] = [await ask(`GET ${path}`), await ask(`HEAD ${path}`)];
+  expect(head).toEndWith("\r\n\r\n");
+  expect(headOf(head)).toEqual(headOf(get));
+});
+
+test("204 and 304 have no body", async () => {
+  const etag = (await service.call("GET /plants/1")).headers.get("etag");
+  for (const response of [
+    await ask("GET /plants/1", `If-None-Match: ${etag}`),
+    await ask("OPTIONS /plants"),
+  ]) {
+    expect(response).toMatch(/^HTTP\/1\.1 (?:204|304) [\s\S]*\r\n\r\n$/);
+  }
+});
+
+describe("a body", () => {
+  const post = (...lines: string[]) =>
+    send(
+      "POST /plants HTTP/1.1",
+      "Host: a",
+      authorization,
+      close,
+      "Content-Type: application/json",
+      ...lines,
+    );
+
+  test("may come in chunks", async () => {
+    const chunks = ["8", '{"name":', "6", '"Fern"', "1", "}", "0", "", ""];
+    expect(await post("Transfer-Encoding: chunked", "", ...chunks)).toStartWith("HTTP/1.1 201");
+  });
+
+  test("over 64 KiB is 413 before all of it has arrived", async () => {
+    const chunk = ["10001", " ".repeat(0x10001), ""];
+    const response = await post("Transfer-Encoding: chunked", "", ...chunk);
+    expect(response).toStartWith("HTTP/1.1 413");
+    expect(await post("Content-Length: 2000000", "", "{")).toStartWith("HTTP/1.1 413");
+  });
+});
+
+test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
+  const list = ["GET /plants HTTP/1.1", authorization, close];
+  expect(await send(...list, "Host: a", "Host: a", "", "")).toStartWith("HTTP/1.1 400");
+  expect(await send(...list, "", "")).toStartWith("HTTP/1.1 400");
+  for (const path of ["/healthz", "/readyz"]) {
+    expect(await send(`GET ${path} HTTP/1.0`, "", "")).toStartWith("HTTP/1.1 200");
+  }
+  expect(await send("GET /plants HTTP/1.0", "", "")).toStartWith("HTTP/1.1 400");
+});
+
+describe("a path that a proxy's rules may not recognize:", () => {
+  // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
+  const hidden = [
+    ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/x/../metrics", "/%2e/metrics"],
+    ...[
+      "/%2E%2e/metrics",
+      "/plants/../metrics?x",
+      "/assets/%2e%2e\\metrics",
+      "http://a/x/../metrics",
+    ],
+  ];
+  const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
+  const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];
+
+  test.each([
+    ...hidden.map((target) => [target, 400] as const),
+    ...absent.map((target) => [target, 404] as const),
+    ...plain.map((target) => [target, 200] as const),
+  ])("%s is %d", async (target, status) => {
+    const response = await ask(`GET ${target}`);
+    expect(response).toStartWith(`HTTP/1.1 ${status}`);
+    if (status === 400) expect(response).toContain('"errors":[{"parameter":"path","detail":"');
+  });
+});

@@ -1,0 +1,165 @@
+/** Tokens: who gets in, what a refusal shows, what a read-only token may do; who a token is. */
+import { expect, test } from "bun:test";
+import { makeSigningKey, sign } from "../openid-issuer.ts";
+import { onEachEngine } from "./garden.ts";
+
+const realm = 'Bearer realm="plants"';
+const reads = ["GET /plants", "HEAD /plants", "GET /plants/1", "HEAD /plants/1", "GET /tags"];
+const others = ["GET /events", "GET /me", "HEAD /me"];
+const writes: readonly (readonly [request: string, body?: object])[] = [
+  ["POST /plants", { name: "Fern", id: 1 }],
+  ["POST /plants/bulk", [{ name: "Fern", id: 1 }]],
+  ["PUT /plants/1", { name: "Fern" }],
+  ["DELETE /plants/7"],
+  ["POST /plants/bulk-delete", { ids: [7] }],
+];
+const operations = [...reads, ...others, ...writes.map(([request]) => request)];
+const unknown = `plant_${"0".repeat(49)}`;
+
+onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden }) => {
+  /** The challenge of a 401, and the body without its request id. */
+  async function refuse(request: string, headers: Record<string, string> = {}) {
+    const reply = await anonymous(request, 401, undefined, { "X-Request-Id": "same", ...headers });
+    return [reply.header("WWW-Authenticate"), reply.text] as const;
+  }
+
+  test.each(operations)(
+    "%s without a token is 401, with one that is unknown, too",
+    async (request) => {
+      expect((await refuse(request))[0]).toBe(realm);
+      const [challenge] = await refuse(request, { Authorization: `Bearer ${unknown}` });
+      expect(challenge).toBe(`${realm}, error="invalid_token"`);
+    },
+  );
+
+  test("another scheme is 401, as without a token", async () => {
+    const good = await token();
+    const schemes = ["Basic _", "Token _", "_", "Bearer", "Bearer_", "x Bearer _"];
+    for (const scheme of schemes) {
+      const Authorization = scheme.replace("_", good);
+      expect(await refuse("GET /plants", { Authorization })).toEqual(await refuse("GET /plants"));
+    }
+  });
+
+  test("a malformed token is 401 invalid_token, with the body of an unknown one", async () => {
+    const good = await token();
+    const wrong = good.slice(0, -1) + (good.endsWith("0") ? "1" : "0");
+    const expected = await refuse("GET /plants", { Authorization: `Bearer ${unknown}` });
+    for (const bad of [
+      "plant_short",
+      "a.b.c",
+      `${unknown} x`,
+      "x".repeat(8_000),
+      wrong,
+      `${good}x`,
+    ]) {
+      expect(await refuse("GET /plants", { Authorization: `Bearer ${bad}` })).toEqual(expected);
+    }
+  });
+
+  test("an expired and a revoked token are 401, with the body of an unknown one", async () => {
+    const expected = await refuse("GET /plants", { Authorization: `Bearer ${unknown}` });
+    const expired = await service.makeToken({ user: "ann", expiresAtMs: Date.now() });
+    expect(await refuse("GET /plants", { Authorization: `Bearer ${expired}` })).toEqual(expected);
+    const revoked = await token();
+    await call("GET /plants", 200);
+    await service.revoke(revoked);
+    expect(await refuse("GET /plants", { Authorization: `Bearer ${revoked}` })).toEqual(expected);
+  });
+
+  test.each(["Bearer", "bearer", "BEARER", "Bearer   "])(
+    "the scheme %p is taken",
+    async (scheme) => {
+      const Authorization = `${scheme} ${await token()}`;
+      await anonymous("GET /plants", 200, undefined, { Authorization });
+    },
+  );
+
+  test("two tokens are refused", async () => {
+    const Authorization = `Bearer ${await token()}, Bearer ${await token()}`;
+    await anonymous("GET /plants", 401, undefined, { Authorization });
+  });
+
+  test("a token in the query or in the body is not read", async () => {
+    await anonymous(`GET /plants?access_token=${await token()}`, 401);
+    await anonymous("POST /plants", 401, { name: "Fern", access_token: await token() });
+  });
+
+  test("no JWT opens anything where no issuer is configured", async () => {
+    const exp = Math.floor(Date.now() / 1_000) + 60;
+    const jwt = await sign(await makeSigningKey(), { sub: "alice", scope: "write", exp });
+    await anonymous("GET /plants", 401, undefined, { Authorization: `Bearer ${jwt}` });
+  });
+
+  test("a read-only token may read everything, and is 403 on every write, which changes nothing", async () => {
+    await plant([{ id: 7n, name: "Ivy" }]);
+    for (const request of reads) await reader(request, request.includes("/1") ? 404 : 200);
+    for (const request of others) await reader(request, 200);
+    for (const [request, body] of writes) {
+      const refused = await reader(request, 403, body);
+      const challenge = `${realm}, error="insufficient_scope", scope="write"`;
+      expect(refused.header("WWW-Authenticate")).toBe(challenge);
+    }
+    expect(await list()).toEqual(["Ivy"]);
+  });
+
+  test("nothing is stored whose body arrives after its token was revoked", async () => {
+    const good = await token();
+    const headers = { authorization: `Bearer ${good}`, "content-type": "application/json" };
+    const begin = () => {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const chunked = { ...headers, "transfer-encoding": "chunked" };
+      const responding = service.fetch("POST /plants", { headers: chunked, body: readable });
+      return async () => {
+        await new Blob(['{"name":"Fern"}']).stream().pipeTo(writable);
+        return (await responding).status;
+      };
+    };
+    // The token is looked up now, so that the next requests are admitted at once.
+    expect(await begin()()).toBe(201);
+    const [sendUnchanged, sendForgotten, sendLate] = [begin(), begin(), begin()];
+    expect(await sendUnchanged()).toBe(201);
+    await service.makeToken({ user: "another" });
+    await service.assembly.authenticator.refresh();
+    expect(await sendForgotten()).toBe(201);
+    await service.revoke(good);
+    expect(await sendLate()).toBe(401);
+    expect((await reader("GET /plants", 200)).json).toHaveLength(3);
+  });
+
+  test("/me shows user, garden, scope and expiry of the token, number of plants and last event", async () => {
+    const { json, headers } = await call("GET /me", 200);
+    expect(headers.get("Content-Type")).toBe("application/json");
+    const me = { user: "ann", garden: json.garden, scope: "write", plants: 0, lastEvent: 0 };
+    expect(json).toEqual(me);
+    await call("POST /plants/bulk", 200, [{ name: "Fern" }, { name: "Ivy" }]);
+    await call("DELETE /plants/1", 204);
+    expect((await reader("GET /me", 200)).json).toEqual({
+      ...me,
+      ...{ scope: "read", plants: 1, lastEvent: 3 },
+    });
+    const expiresAtMs = Date.now() + 60_000;
+    const Authorization = `Bearer ${await service.makeToken({ user: "bob", expiresAtMs })}`;
+    expect((await anonymous("GET /me", 200, undefined, { Authorization })).json).toEqual({
+      ...{ user: "bob", garden: "bob", scope: "write", plants: 0, lastEvent: 0 },
+      expiresAt: new Date(expiresAtMs).toISOString(),
+    });
+  });
+
+  test("every operation keeps to the garden of its token", async () => {
+    const { stranger } = garden;
+    await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+    for (const path of ["/plants", "/plants?tag=shade", "/plants?q=fern", "/tags", "/events"]) {
+      expect((await stranger(`GET ${path}`, 200)).json).toEqual([]);
+    }
+    await stranger("GET /plants/1", 404);
+    await stranger("DELETE /plants/1", 404);
+    const { json } = await stranger("POST /plants/bulk-delete", 200, { ids: [1] });
+    expect(json).toEqual({ deleted: 0, missing: [1] });
+    await stranger("PUT /plants/1", 201, { name: "Other" });
+    await stranger("POST /plants/bulk", 200, [{ name: "Another", id: 2 }]);
+    expect((await call("GET /plants?include=id", 200)).json).toEqual([
+      { id: 1, name: "Fern", tag: "shade" },
+    ]);
+  });
+});
