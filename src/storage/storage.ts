@@ -70,8 +70,6 @@ export interface OpenOptions {
   readonly mustExist?: boolean;
   /** Called with the schema's name if a new store was created, by engines that have schemas. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
-  /** Called before a migration that may take minutes, with what it does. */
-  readonly onMigration?: ((work: string) => void) | undefined;
   /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }
@@ -82,17 +80,6 @@ export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 export interface Contents {
   readonly plants: number;
   readonly tokens: number;
-}
-
-/** How everything that an engine stores is written to a SQLite file, or read from one. */
-export interface TransferOptions {
-  readonly limits: ConnectionLimits;
-  /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
-  readonly signal: AbortSignal;
-  /** A backup fails if a service is using the storage, where the engine can tell. */
-  readonly mustBeIdle?: boolean;
-  /** A restore replaces a store, if the engine can keep the old one; else it must be empty. */
-  readonly mayReplace?: boolean;
 }
 
 /** How an engine behind a network is connected to. */

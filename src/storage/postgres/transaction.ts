@@ -288,20 +288,13 @@ async function withWarnings<Result>(
   }
 }
 
-/** A read sees everything as of one moment. */
-const begins = {
-  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
-};
-
 /** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(
   client: ClientBase,
-  kind: keyof typeof begins,
   work: () => Promise<Result>,
   announceCommit: () => void = () => {},
 ): Promise<Result> {
-  await client.query(begins[kind]);
+  await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
   try {
     // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
     await client.query(
