@@ -1,4 +1,4 @@
-/** Cuts the power at every moment of a backup or a restore, and looks for files that aren't whole. */
+/** Cuts the power at every moment of a backup or a restore, and looks for damaged files. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { makeDice, spread } from "../../test/dice.ts";

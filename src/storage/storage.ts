@@ -1,6 +1,6 @@
 /**
- * A storage as a whole: how it is opened, shared, backed up and closed. What the domain needs of
- * it is in domain/storage.ts.
+ * A storage as a whole: how it is opened, shared and closed. What the domain needs of it is in
+ * domain/storage.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
@@ -76,7 +76,7 @@ export interface OpenOptions {
 
 export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
-/** How much a store or a backup holds. */
+/** How much a store holds. */
 export interface Contents {
   readonly plants: number;
   readonly tokens: number;

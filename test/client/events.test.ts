@@ -116,7 +116,7 @@ describe.each(engines)("a client of a service on %s", (engine) => {
       await waitFor(() => seen.length === 2 || undefined);
     });
     expect((await following).code).toBe("gone");
-    // However far they got, even not beyond the backup, and when as many events have happened again.
+    // However far they got, and even if as many events have happened since.
     await writer.create({ name: "Rose" });
     for (const after of [0, 1, 2, 1_000_000]) {
       const stale = await failure(take(follower.events({ after }), 2), PlantStoreProblem);
