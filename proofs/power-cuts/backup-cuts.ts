@@ -12,8 +12,8 @@ const [oldPlants, newPlants] = [40, 60];
 const [disksPerCall, disksAtEnd] = [3, 30];
 
 /**
- * A backup has its name only if it's whole, and has it once the command has ended. In a restore, the
- * store is the old one or the new one, and the new one once the command has ended.
+ * A backup has its name only if it's whole, and has it once the command has ended. In a restore,
+ * the store is the old one or the new one, and the new one once the command has ended.
  */
 export async function cutPower(command: "backup" | "restore", program?: string): Promise<string[]> {
   using source = makeTemporaryFolder();

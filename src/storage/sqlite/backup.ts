@@ -16,7 +16,7 @@ import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
 
-/** More than anyone is behind: every position from before the restore is refused as `gone`. */
+/** More than happen after a backup, so that every position from before a restore is `gone`. */
 const skippedEvents = 1_000_000;
 
 /** The name `target` appears only once the file is complete, checked and durable. */
@@ -54,7 +54,7 @@ export async function restoreSqlite(
       await worker.vacuumInto(source, partial);
       return found;
     });
-    skipEvents(partial);
+    startNewLog(partial);
     syncFile(partial);
     return { ...contents, kept: swap(file, partial) };
   } catch (error) {
@@ -136,8 +136,10 @@ function lockTarget(path: string): { file: string; lock: Database } {
   }
 }
 
-function skipEvents(file: string): void {
+/** Without the backup's events, the ones that are kept have no gap. */
+function startNewLog(file: string): void {
   using database = connect(file);
+  database.run("DELETE FROM events");
   database.run(`UPDATE gardens SET last_event = last_event + ${skippedEvents}`);
 }
 
