@@ -72,6 +72,11 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root,",
     expect(readAll()).toEqual(before);
   });
 
+  test("a backup in another user's folder is restored", async () => {
+    const restored = await run("restore USER/plants.db --database ROOT/restored.db");
+    expect(restored).toMatchObject({ exitCode: 0, errors: "" });
+  });
+
   test("a link of root to a store of root is followed", async () => {
     const listed = await run("token list --database ROOT/own-link.db");
     expect(listed).toMatchObject({ exitCode: 0 });

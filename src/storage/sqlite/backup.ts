@@ -43,7 +43,7 @@ export async function restoreSqlite(
   backup: string,
   signal: AbortSignal,
 ): Promise<Contents & { readonly kept: string | undefined }> {
-  const source = findStore(backup);
+  const source = findStore(backup, true);
   await refuseGzip(backup);
   const { file, lock } = lockTarget(path);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
@@ -90,9 +90,9 @@ export function openIdle(path: string): { database: Database; [Symbol.dispose]()
   }
 }
 
-function findStore(path: string): string {
+function findStore(path: string, mayBeOthers?: boolean): string {
   try {
-    const file = findFile(path);
+    const file = findFile(path, mayBeOthers);
     if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
     return file;
   } catch (error) {
