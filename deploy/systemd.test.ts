@@ -47,7 +47,7 @@ describe("the backup unit", () => {
       METRICS: metrics,
       KEEP_DAYS: setting("KEEP_DAYS"),
     };
-    const [old, recent] = ["plants-old.backup", "plants-recent.backup"];
+    const [old, recent] = ["plants-old.backup", "plants-recent.db"];
     for (const [name, days] of [[old, 15.5] as const, [recent, 13] as const]) {
       writeFileSync(join(state, name), "");
       const time = Date.now() / 1_000 - days * 86_400;
@@ -60,7 +60,7 @@ describe("the backup unit", () => {
     await runProgram(["token", "create", "ann", "--database", database]);
     expect(run(variables)).toBe(0);
     const [made = "", ...others] = readdirSync(state).toSorted();
-    expect([/^plants-\d{4}-.*Z\.backup$/.test(made), others]).toEqual([true, [recent]]);
+    expect([/^plants-\d{4}-.*Z\.db$/.test(made), others]).toEqual([true, [recent]]);
     const restored = join(folder.path, "restored.db");
     const restore = ["restore", join(state, made), "--database", restored];
     expect(await runProgram(restore)).toMatchObject({ exitCode: 0 });

@@ -49,7 +49,7 @@ const statement = `
  * garden's last one, each event fits the one before it of the same plant, and the last event of
  * each plant says whether it's there, and with what.
  */
-const eventStatements = (hasOlderPlants: boolean) => [
+const eventStatements = [
   `SELECT garden, last_event AS seq, 'numbered with gaps' AS wrong
     FROM gardens LEFT JOIN
       (SELECT garden, count(*) AS events, max(seq) AS highest FROM events GROUP BY garden) AS log
@@ -61,23 +61,20 @@ const eventStatements = (hasOlderPlants: boolean) => [
           lag(tag) OVER plant AS old_tag
         FROM events WINDOW plant AS (PARTITION BY garden, id ORDER BY seq)
     ) AS event
-    WHERE ${hasOlderPlants ? "before IS NOT NULL AND (" : "("}
-      (type = 'created') <> (coalesce(before, 'deleted') = 'deleted')
+    WHERE (type = 'created') <> (coalesce(before, 'deleted') = 'deleted')
       OR (type = 'deleted') <> (name = old_name AND tag = old_tag)
-        AND type <> 'created')`,
+        AND type <> 'created'`,
   `SELECT garden, seq, 'the plant is otherwise' AS wrong
     FROM (
       SELECT *, row_number() OVER (PARTITION BY garden, id ORDER BY seq DESC) AS age FROM events
     ) AS event
-    ${hasOlderPlants ? "LEFT" : "FULL"} JOIN plants USING (garden, id)
+    FULL JOIN plants USING (garden, id)
     WHERE coalesce(age, 1) = 1
       AND (plants.name IS DISTINCT FROM CASE type WHEN 'deleted' THEN NULL ELSE event.name END
         OR plants.tag IS DISTINCT FROM CASE type WHEN 'deleted' THEN NULL ELSE event.tag END)`,
 ];
 
 export interface AuditOptions {
-  /** In a store of an older version, plants may have come before the first event. */
-  readonly hasOlderPlants?: boolean;
   /** Checking a hundred thousand events takes a second, in which nothing else runs. */
   readonly skipsEvents?: boolean;
 }
@@ -85,9 +82,9 @@ export interface AuditOptions {
 /** Empty if all is well. The address is a file, or a URL with one host. */
 export async function auditStore(
   address: string,
-  { hasOlderPlants = false, skipsEvents = false }: AuditOptions = {},
+  { skipsEvents = false }: AuditOptions = {},
 ): Promise<string[]> {
-  const statements = skipsEvents ? [] : eventStatements(hasOlderPlants);
+  const statements = skipsEvents ? [] : eventStatements;
   if (address.startsWith("postgres")) {
     const events: Row[] = [];
     for (const each of statements) events.push(...(await runStatement(address, each)));

@@ -4,7 +4,6 @@ import { changeProgram, type Edit } from "../test/changed-program.ts";
 import { startService } from "../test/end-to-end/running-service.ts";
 import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
 import { gatherTraces } from "./access/traces.ts";
-import { drill } from "./backups/drill.ts";
 import { hasHaproxy } from "./database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
@@ -16,6 +15,7 @@ import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, type Moment } from "./kills/prove.ts";
 import { startAtOnce } from "./migrations/prove.ts";
 import { flood, stallSqlite } from "./overload/flood.ts";
+import { cutPower } from "./power-cuts/backup-cuts.ts";
 import { PowerCuts, record } from "./power-cuts/power-cut.ts";
 import { shortRun, soak } from "./soak/soak.ts";
 
@@ -144,22 +144,6 @@ const builds: readonly BrokenBuild[] = [
     },
   ],
   [
-    "takes a backup of two moments",
-    /^miscounted: /m,
-    async (program) =>
-      (await drill(1, { from: "postgres", to: "sqlite", loss: "all files" }, program)).faults,
-    {
-      file: "storage/postgres/transaction.ts",
-      text: "REPEATABLE READ READ",
-      by: "READ COMMITTED READ",
-    },
-    {
-      file: "storage/postgres/backup.ts",
-      text: "await readTable(client, table, file, signal);",
-      by: "{ await Bun.sleep(200); await readTable(client, table, file, signal); }",
-    },
-  ],
-  [
     "migrates without waiting for other instances",
     /^did not start: /m,
     startAtOnce,
@@ -207,6 +191,24 @@ const interposedBuilds: readonly BrokenBuild[] = [
       text: "PRAGMA synchronous = FULL",
       by: "PRAGMA synchronous = NORMAL",
     },
+  ],
+  [
+    "does not sync the folder of a backup",
+    /: none/,
+    (program) => cutPower("backup", program),
+    { file: "storage/durable-file.ts", text: "  syncFolderOf(to);", by: "" },
+  ],
+  [
+    "does not sync the folder of a restored store",
+    /40 plants/,
+    (program) => cutPower("restore", program),
+    { file: "storage/durable-file.ts", text: "  syncFolderOf(to);", by: "" },
+  ],
+  [
+    "gives a backup its name before it is complete",
+    /: (?!none|60)/,
+    (program) => cutPower("backup", program),
+    { file: "storage/durable-file.ts", text: "const partial = ", by: "const partial = target ||" },
   ],
   [
     "does not sync the folders that it makes",

@@ -34,16 +34,8 @@ export async function readLog(service: Caller, token: string): Promise<LoggedEve
   }
 }
 
-/**
- * Nobody may write during the audit. A restored backup was taken between the moments `from` and
- * `to` of the ledger.
- */
-export async function auditLog(
-  service: Caller,
-  token: string,
-  ledger: Ledger,
-  { from = ledger.moment, to = ledger.moment } = {},
-): Promise<string[]> {
+/** Nobody may write during the audit. */
+export async function auditLog(service: Caller, token: string, ledger: Ledger): Promise<string[]> {
   const me = await insist(() => service.call("GET /me", { token }));
   if (me.status !== 200) throw new Error(`GET /me: ${me.status} ${await me.text()}`);
   const { user, lastEvent } = await me.json();
@@ -62,7 +54,7 @@ export async function auditLog(
     const version = Number(/^\d+/.exec(tag)?.[0] ?? 0);
     const what = describe(event.type.slice("plant.".length), name, version);
     const write = writes.get(what);
-    if (!write || write.sentAt >= to) faults.push(`an event without its write: ${what}`);
+    if (!write) faults.push(`an event without its write: ${what}`);
     if (seen.has(what)) faults.push(`two events of one write: ${what}`);
     if (confirmedAt < (write?.sentAt ?? 0)) faults.push(`before an earlier write: ${what}`);
     const isSame = event.user === user && id === (ledger.find(name)?.id ?? id);
@@ -71,7 +63,8 @@ export async function auditLog(
     confirmedAt = Math.min(confirmedAt, write?.confirmedAt ?? confirmedAt);
   }
   for (const [what, { confirmedAt }] of writes) {
-    if (confirmedAt < from && !seen.has(what)) faults.push(`a write without its event: ${what}`);
+    if (confirmedAt < ledger.moment && !seen.has(what))
+      faults.push(`a write without its event: ${what}`);
   }
   return faults;
 }

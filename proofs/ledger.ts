@@ -177,22 +177,6 @@ export class Ledger {
     return [...this.faults, ...compare(plants, this.#plants), ...this.#auditOrder(plants)];
   }
 
-  /**
-   * Empty if the list is what may have been stored at one moment between `from` and `to`. Otherwise
-   * what is wrong at the moment that fits best.
-   */
-  auditMoment(plants: readonly ListedPlant[], from: number, to: number): string[] {
-    const promised = new Map(this.#entries.slice(0, from).map((entry) => [entry.name, entry]));
-    let best = compare(plants, promised);
-    for (const entry of this.#entries.slice(from, to)) {
-      promised.set(entry.name, entry);
-      if (best.length === 0) break;
-      const faults = compare(plants, promised);
-      if (faults.length < best.length) best = faults;
-    }
-    return best;
-  }
-
   /** The plants of a bulk are stored in their order: where one is missing, so are all after it. */
   #auditOrder(plants: readonly ListedPlant[]): string[] {
     const listed = new Set(plants.map(({ name }) => name));

@@ -10,7 +10,6 @@ type Listed = readonly [does: string, minutes: number, needs?: string];
 
 /** The soak is last, because it takes longest. */
 const proofs: Readonly<Record<string, Listed>> = {
-  backups: ["stores are lost and restored, on every pair of engines", 30],
   containers: [
     "the image and compose.yaml, built and run by Podman",
     5,
@@ -44,9 +43,9 @@ const proofs: Readonly<Record<string, Listed>> = {
   readme: ["the README's commands, as a new user runs them", 5, "npm's registry"],
   "self-tests": ["builds that are broken on purpose fail the suites", 1],
   upgrade: [
-    "instances of 1.0 are replaced under load",
+    "instances of 2.0 are replaced under load",
     3,
-    "a checkout of 1.0 with its packages: npm run prove upgrade -- --previous DIR",
+    "a checkout of 2.0 with its packages: npm run prove upgrade -- --previous DIR",
   ],
   soak: ["two hours at half load", 120],
 };

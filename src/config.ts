@@ -27,12 +27,11 @@ function row<Value>(
   fallback: string | number,
   help: string,
   parser: Parser<Value>,
-  environment?: string,
 ): Setting<Value> {
   const [flag = "", placeholder = ""] = usage.slice("--".length).split(" ");
   return {
     flag,
-    environment: environment ?? `PLANTSTORE_${flag.toUpperCase().replaceAll("-", "_")}`,
+    environment: `PLANTSTORE_${flag.toUpperCase().replaceAll("-", "_")}`,
     placeholder,
     fallback: String(fallback),
     help,
@@ -159,11 +158,6 @@ export const settings = {
     "how long to keep the events of gardens, such as 7d or 12h", or("off", duration)),
   url: row("--url URL", "http://127.0.0.1:8080",
     "where the service is, with its base path", serviceUrl),
-  copyFrom: row("--from FILE|URL", "",
-    "what to copy: a SQLite file, or postgres://user@host/database", databaseAddress,
-    "PLANTSTORE_COPY_FROM"),
-  copyTo: row("--to FILE|URL", "",
-    "where to copy it to; a missing file is created", databaseAddress, "PLANTSTORE_COPY_TO"),
 };
 
 export type SettingName = keyof typeof settings;

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { skipsUnless } from "../../test/skipping.ts";
 import { isInterposable } from "../interposed-io/interposed-io.ts";
 import { joinTrials, type Trial } from "../proof.ts";
+import { cutPower } from "./backup-cuts.ts";
 import { checkpointOften, PowerCuts, record } from "./power-cut.ts";
 
 setDefaultTimeout(120_000);
@@ -11,7 +12,9 @@ const seed = 7;
 const writes = 120;
 const imagesCount = 10;
 
-test.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
+const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
+
+test.skipIf(isSkipped)(
   "after a power cut, every confirmed write is there, on every disk that may be left",
   async () => {
     const log = await record({ seed, writes, edits: [checkpointOften(20)] });
@@ -24,4 +27,9 @@ test.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
     expect(faults).toEqual([]);
     expect(figures["confirmed writes checked"]).toBeGreaterThan(imagesCount * writes);
   },
+);
+
+test.skipIf(isSkipped).each(["backup", "restore"] as const)(
+  "a power cut during a %s leaves no half a file under its name",
+  async (command) => expect(await cutPower(command)).toEqual([]),
 );

@@ -1,5 +1,5 @@
 /**
- * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: stops all instances of 1.0 (DIR is a
+ * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: stops all instances of 2.0 (DIR is a
  * checkout with its packages) and starts this version on their store, on either engine. Clients
  * keep calling throughout.
  */
@@ -7,8 +7,9 @@ import { join, resolve } from "node:path";
 import { runProgram } from "../../test/end-to-end/running-service.ts";
 import { pickPorts } from "../../test/processes.ts";
 import { auditStore, makePlace } from "../audited-store.ts";
-import { Ledger, tagOf } from "../ledger.ts";
-import { type Caller, listPlants, PlantClient } from "../plant-client.ts";
+import { auditLog } from "../event-log.ts";
+import { Ledger } from "../ledger.ts";
+import { listPlants, PlantClient } from "../plant-client.ts";
 import { prove } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
@@ -23,7 +24,7 @@ const plants = Array.from({ length: 300 }, (_, index) => ({ name: `bulk/${index}
 const at = process.argv.indexOf("--previous");
 const [, previous] = at < 0 ? [] : process.argv.splice(at, 2);
 if (previous === undefined) {
-  process.stdout.write("skipped: name a checkout of 1.0 with --previous DIR\n");
+  process.stdout.write("skipped: name a checkout of 2.0 with --previous DIR\n");
   process.exit(0);
 }
 const oldProgram = join(resolve(previous), "src/main.ts");
@@ -55,37 +56,26 @@ await prove({
 
     await Promise.all(instances.map((instance) => instance.start(oldProgram)));
     const clients = new Workload([{ token, call }], ledger, { clients: 8, seed: seed * 10 });
-    if ((await client.create(keyed)) !== "done") ledger.fault("1.0 created no plant with a key");
-    await createLinesInOne(call, token, ledger);
+    const createBoth = async () => {
+      const single = await client.create(keyed);
+      const many = await client.createMany({ key: "bulk", plants });
+      if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
+    };
+    await createBoth();
     await Bun.sleep(stageMs);
     await Promise.all(instances.map((instance) => instance.stop()));
     await Promise.all(instances.map((instance) => instance.start()));
     // The same keys again. The ledger objects if any of them creates another plant.
-    const single = await client.create(keyed);
-    const many = await client.createMany({ key: "bulk", plants });
-    if (single !== "done" || many !== "done") ledger.fault(`with keys: ${single}, ${many}`);
+    await createBoth();
     await Bun.sleep(stageMs);
     await clients.stop();
 
     const faults = ledger.audit(await listPlants({ call }, token));
+    faults.push(...(await auditLog({ call }, token, ledger)));
     const { status } = await call("GET /plants", { token: revoked });
     if (status !== 401) faults.push(`a revoked token: ${status}`);
     for (const instance of instances) await instance.stop();
-    faults.push(...(await auditStore(database, { hasOlderPlants: true })));
+    faults.push(...(await auditStore(database)));
     return { faults, figures: { [engine]: 1, "confirmed writes": ledger.promises } };
   },
 });
-
-/** Sends the bulk in 1.0's form, JSON Lines, whatever form this version takes. */
-async function createLinesInOne(call: Caller["call"], token: string, ledger: Ledger) {
-  const body = plants.map(({ name }) => JSON.stringify({ name, tag: tagOf(name) })).join("\n");
-  const headers = { "Content-Type": "application/jsonl", "Idempotency-Key": "bulk" };
-  const response = await call("POST /plants/bulk", { token, body, headers });
-  const results = (await response.text()).trimEnd().split("\n");
-  const created = plants.flatMap(({ name }, index) => {
-    const id = /^{"status":201,"id":(\d+)}$/.exec(results[index] ?? "")?.[1];
-    return id === undefined ? [] : [{ name, id, state: "present" as const }];
-  });
-  ledger.noteAll(created);
-  if (created.length < plants.length) ledger.fault(`1.0 created ${created.length} lines`);
-}

@@ -4,10 +4,8 @@ import { extname } from "node:path";
 import { PlantRenderer } from "../../client/files/renderer.ts";
 import { formatOf } from "../../client/files/rows.ts";
 import type { Plant } from "../../client/plant-store.ts";
-import { isBackup } from "../storage/backup.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { mapFileError } from "../storage/failures.ts";
-import { headerBytes, isDatabase, readBytes } from "../storage/sqlite-header.ts";
 import { renderCount, renderDuration } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
@@ -112,7 +110,7 @@ async function replaceFile(
 ): Promise<void> {
   // Follows a link, so that its target is replaced, not the link.
   const target = older ? realpathSync(path) : path;
-  if (older && (isDatabase(readBytes(target, 0, headerBytes)) || isBackup(target))) {
+  if (older && (await Bun.file(target).slice(0, 15).text()) === "SQLite format 3") {
     throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
   }
   await replaceDurably(target, async (descriptor) => {

@@ -18,7 +18,7 @@ import { findTypos } from "./suggestion.ts";
 import { showLines, type Terminal } from "./terminal.ts";
 
 /** Settings of commands that call a service or copy a store. The rest are the service's. */
-const otherSettings: readonly SettingName[] = ["url", "copyFrom", "copyTo"];
+const otherSettings: readonly SettingName[] = ["url"];
 
 const serviceSettings = (Object.keys(settings) as SettingName[]).filter(
   (name) => !otherSettings.includes(name),

@@ -1,5 +1,5 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
-import { fstatSync, statSync, write, writeSync } from "node:fs";
+import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
@@ -70,7 +70,7 @@ function isTerminal(descriptor: 1 | 2): boolean {
 }
 
 /** As after SIGPIPE: nobody reads the results any more. */
-export const unreadExitCode = 141;
+const unreadExitCode = 141;
 const pauseMs = 5;
 
 /**
@@ -82,19 +82,6 @@ export function writeResult(descriptor: number, text: string, place: string): vo
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
     throw toFileError("write", place, error);
-  }
-}
-
-/** Writes to standard output while the event loop goes on, so that Ctrl+C is noticed. */
-export async function writeBytes(bytes: Uint8Array): Promise<void> {
-  for (let rest = bytes; rest.length > 0; ) {
-    const { error, count } = await new Promise<{ error: unknown; count: number }>((resolve) =>
-      write(1, rest, (error, count) => resolve({ error, count })),
-    );
-    if (!error) rest = rest.subarray(count);
-    else if ((error as { code?: string }).code !== "EAGAIN") {
-      throw toFileError("write", "standard output", error);
-    } else await Bun.sleep(pauseMs);
   }
 }
 

@@ -154,7 +154,6 @@ async function withStorage<Result>(
   const storage = await openStorage(address, {
     isServing: false,
     limits: readLimits(call.flags, call.terminal.env),
-    onMigration: (work) => call.terminal.say(`Migrating ${maskAddress(address)}: ${work}.`),
     ...options,
   });
   try {

@@ -60,11 +60,6 @@ export async function serve(
     onRead: (durationMs) => metrics.countRead(durationMs),
     plantsMax: usage.plantsMax,
     withoutEvents: config.events === "off",
-    onMigration(work) {
-      log.event("info", "migrating", { work });
-      // SQLite migrates in this thread, which writes nothing until it is done.
-      log.flush();
-    },
   });
   try {
     const service = await start(config, storage, log, metrics, onFailure);

@@ -1,8 +1,6 @@
-/** Files that survive a power cut, and temporary ones. */
-import { closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { PlantStoreError } from "../domain/errors.ts";
+/** Files that survive a power cut. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 
 /** The contents must have been synced before. */
 export function renameDurably(from: string, to: string): void {
@@ -16,14 +14,14 @@ export function renameDurably(from: string, to: string): void {
  */
 export async function replaceDurably<Result>(
   target: string,
-  write: (descriptor: number) => Promise<Result>,
+  write: (descriptor: number, path: string) => Promise<Result>,
 ): Promise<Result> {
   const partial = `${target}.${crypto.randomUUID()}.partial`;
   const descriptor = openSync(partial, "wx", 0o600);
   let result: Result;
   try {
     try {
-      result = await write(descriptor);
+      result = await write(descriptor, partial);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
@@ -58,14 +56,4 @@ export function removeLeftover(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {}
-}
-
-/** For a store on its way to somewhere else. */
-export function makeTemporaryFolder(): string {
-  try {
-    return mkdtempSync(join(tmpdir(), "plantstore-"));
-  } catch (cause) {
-    const message = `Cannot write to ${tmpdir()}: set TMPDIR to a folder that can be written.`;
-    throw new PlantStoreError("unavailable", message, { cause });
-  }
 }

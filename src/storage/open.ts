@@ -1,64 +1,38 @@
 /** The engines, and which of them an address belongs to. Only this file chooses one. */
-import { statSync } from "node:fs";
 import { maskUrl } from "./postgres/url.ts";
-import type { OpenOptions, Storage, TransferOptions } from "./storage.ts";
-
-/** What an engine can do with an address of its own. Each is loaded when it is first used. */
-interface Engine {
-  /** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
-  open(address: string, options: OpenOptions): Promise<Storage>;
-
-  /** Writes everything, as it is at one moment, to the empty file at `path`, as a SQLite store. */
-  backup(address: string, path: string, options: TransferOptions): Promise<void>;
-
-  /**
-   * Restores everything, or nothing, from the SQLite store that `makeFile` writes to a path.
-   * Resolves once that is durable, to where the old store is kept, if any.
-   */
-  restore(
-    address: string,
-    options: TransferOptions,
-    makeFile: (path: string) => Promise<void>,
-  ): Promise<string | undefined>;
-}
-
-const sqlite: Engine = {
-  open: async (path, options) => (await import("./sqlite/engine.ts")).openSqlite(path, options),
-  backup: async (path, target, options) =>
-    (await import("./sqlite/backup.ts")).backupSqlite(path, target, options),
-  restore: async (path, options, makeFile) =>
-    (await import("./sqlite/backup.ts")).restoreSqlite(path, options, makeFile),
-};
-
-const postgres: Engine = {
-  open: async (url, options) => (await import("./postgres/engine.ts")).openPostgres(url, options),
-  async backup(url, path, options) {
-    const { openScratch } = await import("./sqlite/backup.ts");
-    const { backupPostgres } = await import("./postgres/backup.ts");
-    return backupPostgres(url, options, () => openScratch(path));
-  },
-  async restore(url, options, makeFile) {
-    const { openScratch } = await import("./sqlite/backup.ts");
-    const { restorePostgres } = await import("./postgres/backup.ts");
-    return restorePostgres(url, options, makeFile, openScratch);
-  },
-};
-
-/** The address is valid; `config.ts` refuses the URLs of other databases. */
-export function engineOf(address: string): Engine {
-  return isFile(address) ? sqlite : postgres;
-}
-
-export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
-  return engineOf(address).open(address, options);
-}
+import type { ConnectionLimits, Contents, OpenOptions, Storage } from "./storage.ts";
 
 /**
- * Counts what is in the SQLite file of a backup. Fails with `unavailable`, in words that follow
- * "Cannot …: ", if it is not a store, or not whole, where that is checked too.
+ * Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. The
+ * address is valid; `config.ts` refuses the URLs of other databases.
  */
-export async function inspectFile(path: string, { mustBeWhole = false } = {}) {
-  return (await import("./sqlite/backup.ts")).inspectSqlite(path, mustBeWhole);
+export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
+  // Each engine is loaded when it is first used.
+  if (isFile(address)) return (await import("./sqlite/engine.ts")).openSqlite(address, options);
+  return (await import("./postgres/engine.ts")).openPostgres(address, options);
+}
+
+/** Writes a SQLite store, as it is at one moment, to the new file at `target`. */
+export async function backUpFile(path: string, target: string, signal: AbortSignal) {
+  return (await import("./sqlite/backup.ts")).backupSqlite(path, target, signal);
+}
+
+/** Puts a backup in the place of a SQLite store that isn't served. */
+export async function restoreFile(path: string, backup: string, signal: AbortSignal) {
+  return (await import("./sqlite/backup.ts")).restoreSqlite(path, backup, signal);
+}
+
+/** Copies a SQLite store that isn't served to an empty PostgreSQL database. */
+export async function copyToPostgres(
+  path: string,
+  url: string,
+  limits: ConnectionLimits,
+  signal: AbortSignal,
+): Promise<Contents> {
+  const { openIdle } = await import("./sqlite/backup.ts");
+  const { fillPostgres } = await import("./postgres/copy.ts");
+  using store = openIdle(path);
+  return await fillPostgres(url, store.database, limits, signal);
 }
 
 /** Whether it is the path of a file. */
@@ -69,17 +43,4 @@ export function isFile(address: string): boolean {
 /** As it may be shown and logged: without a password. */
 export function maskAddress(address: string): string {
   return isFile(address) ? address : maskUrl(address);
-}
-
-/**
- * Whether two addresses lead to the same file, even through links. False if either can't be read;
- * opening it then reports why.
- */
-export function isSameFile(one: string, other: string): boolean {
-  try {
-    const [first, second] = [statSync(one), statSync(other)];
-    return first.dev === second.dev && first.ino === second.ino;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,6 @@
 /**
- * A storage as a whole: how it is opened, shared, backed up and closed. What the domain needs of
- * it is in domain/storage.ts.
+ * A storage as a whole: how it is opened, shared and closed. What the domain needs of it is in
+ * domain/storage.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
@@ -70,29 +70,16 @@ export interface OpenOptions {
   readonly mustExist?: boolean;
   /** Called with the schema's name if a new store was created, by engines that have schemas. */
   readonly onNewSchema?: ((name: string) => void) | undefined;
-  /** Called before a migration that may take minutes, with what it does. */
-  readonly onMigration?: ((work: string) => void) | undefined;
   /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }
 
 export type WriterOptions = Pick<OpenOptions, "plantsMax" | "withoutEvents">;
 
-/** How much a store or a backup holds. */
+/** How much a store holds. */
 export interface Contents {
   readonly plants: number;
   readonly tokens: number;
-}
-
-/** How everything that an engine stores is written to a SQLite file, or read from one. */
-export interface TransferOptions {
-  readonly limits: ConnectionLimits;
-  /** Stops it; it then fails with the signal's reason, and leaves nothing behind. */
-  readonly signal: AbortSignal;
-  /** A backup fails if a service is using the storage, where the engine can tell. */
-  readonly mustBeIdle?: boolean;
-  /** A restore replaces a store, if the engine can keep the old one; else it must be empty. */
-  readonly mayReplace?: boolean;
 }
 
 /** How an engine behind a network is connected to. */

@@ -8,6 +8,7 @@ import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { engines } from "../contract/garden.ts";
 import { runProgram, waitFor } from "../end-to-end/running-service.ts";
+import { runStatement } from "../postgres-server.ts";
 import { pickPorts } from "../processes.ts";
 import { collect, failure } from "./client-case.ts";
 import { range, seqsOf, take } from "./event-cases.ts";
@@ -76,27 +77,53 @@ describe.each(engines)("a client of a service on %s", (engine) => {
     expect((await following).code).toBe("unauthenticated");
   });
 
-  test("has to start again after a restored backup that lacks events it has seen", async () => {
+  /** Starts on what a backup has, once `meanwhile` has happened to the store. */
+  async function restoreBackup(meanwhile: () => Promise<void>): Promise<void> {
+    if (engine === "SQLite") {
+      const backup = join(place.folder, "backup.db");
+      const run = (command: string) => runProgram([command, backup, "--database", place.database]);
+      expect((await run("backup")).exitCode).toBe(0);
+      await meanwhile();
+      await service.kill();
+      expect((await run("restore")).exitCode).toBe(0);
+      return service.start();
+    }
+    // As pg_dump, pg_restore and the statement of docs/postgresql.md do it.
+    const tables = ["gardens", "plants", "events", "idempotency_keys"];
+    const copy = (from: string, to: string) =>
+      tables.map((table) => `CREATE TABLE ${to}${table} AS TABLE ${from}${table};`).join("");
+    const page = await Bun.file(join(import.meta.dir, "../../docs/postgresql.md")).text();
+    const raise = /^WITH .+\n.*UPDATE gardens SET last_event = .+;$/m.exec(page)?.[0] ?? "";
+    await runStatement(place.database, copy("", "kept_"));
+    await meanwhile();
+    await service.kill();
+    const refill = (table: string) =>
+      `DELETE FROM ${table}; INSERT INTO ${table} TABLE kept_${table}; DROP TABLE kept_${table};`;
+    await runStatement(place.database, tables.map(refill).join("") + raise);
+    return service.start();
+  }
+
+  test("has to start again after a restored backup, and then goes on", async () => {
     const { writer, follower } = await openGarden("cas");
     await writer.create({ name: "Moss" });
-    const backup = join(place.folder, "plants.backup");
-    const backed = await runProgram(["backup", backup, "--database", place.database]);
-    expect(backed.exitCode).toBe(0);
-    await writer.create({ name: "Fern" });
     const seen: number[] = [];
     const follow = async () => {
       for await (const { seq } of follower.events({ after: 0 })) seen.push(seq);
     };
     const following = failure(follow(), PlantStoreProblem);
-    await waitFor(() => seen.length === 2 || undefined);
-    await service.kill();
-    await using restored = await openPlace();
-    const { database } = restored;
-    expect((await runProgram(["restore", backup, "--database", database])).exitCode).toBe(0);
-    const other = new RestartingService({ database, port });
-    await other.start();
+    await restoreBackup(async () => {
+      await writer.create({ name: "Fern" });
+      await waitFor(() => seen.length === 2 || undefined);
+    });
     expect((await following).code).toBe("gone");
-    expect((await follower.me()).lastEvent).toBe(1);
-    await other.kill();
+    // However far they got, and even if as many events have happened since.
+    await writer.create({ name: "Rose" });
+    for (const after of [0, 1, 2, 1_000_000]) {
+      const stale = await failure(take(follower.events({ after }), 1), PlantStoreProblem);
+      expect(stale.code).toBe("gone");
+    }
+    expect((await follower.me()).lastEvent).toBe(1_000_002);
+    expect(seqsOf((await follower.eventPage()).events)).toEqual([1_000_002]);
+    expect(seqsOf(await take(follower.events({ after: 1_000_001 }), 1))).toEqual([1_000_002]);
   });
 });

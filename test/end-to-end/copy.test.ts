@@ -1,42 +1,31 @@
-/** The real program copies a store from one engine to the other; see also backup.test.ts. */
+/** The real program copies a SQLite store to PostgreSQL. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { Client } from "pg";
 import { openStorage } from "../../src/storage/open.ts";
-import { countPlants, fillStore as fill, readPlants } from "../filled-store.ts";
+import { countPlants, fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { runProgram, startService } from "./running-service.ts";
+import { readOutput, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-async function copy(from: string, to: string, ...flags: string[]) {
-  const finished = await runProgram(["copy", "--from", from, "--to", to, ...flags]);
-  expect(finished.out + finished.errors).not.toContain(serverPassword);
-  return finished;
-}
-
 /** Tokens of the same moment are listed in the order in which they were made. */
-async function readTokens(address: string) {
+async function readAll(address: string) {
   const storage = await openStorage(address, { isServing: false });
   const tokens = await storage.listTokens();
+  const plants = await storage.list("gardener", undefined, 1_000);
+  const events = await storage.readEvents("gardener", undefined, 1_000, 1_000_000);
   await storage.close();
-  return tokens;
+  return { tokens, plants, events };
 }
 
-async function readEvents(address: string) {
-  const storage = await openStorage(address, { isServing: false });
-  const page = await storage.readEvents("gardener", undefined, 1_000, 1_000_000);
-  await storage.close();
-  return page;
-}
-
-test("a store goes to PostgreSQL and back, and tokens, keys, ids and events go on", async () => {
+test("a store goes to PostgreSQL, and tokens, keys, ids and events go on", async () => {
   await using database = await makeDatabase();
   const file = join(folder.path, "plants.db");
-  const back = join(folder.path, "back.db");
   const fern = { body: '{"name":"Farn \u{1f33f}","tag":"é"}', headers: { "Idempotency-Key": "k" } };
   const bulk = { body: '[{"name":"of a bulk","id":-5}]', headers: { "Idempotency-Key": "k" } };
   let token = "";
@@ -56,48 +45,63 @@ test("a store goes to PostgreSQL and back, and tokens, keys, ids and events go o
     service.signal("SIGTERM");
     await service.exited;
   }
-  let lastId = 2;
-  const users = ["gardener", "bob"];
-  for (const [from, to, user] of [
-    [file, database.url, "0"],
-    [database.url, back, "z"],
-  ] as const) {
-    const copied = await copy(from, to);
-    expect(copied).toMatchObject({ exitCode: 0 });
-    expect(JSON.parse(copied.out)).toMatchObject({ plants: 3 + lastId, tokens: users.length });
-    expect(await readTokens(to)).toEqual(await readTokens(from));
-    expect(await readPlants(to)).toEqual(await readPlants(from));
-    expect(await readEvents(to)).toEqual(await readEvents(from));
-    // A later token comes after the copied ones.
-    await runProgram(["token", "create", user, "--database", to]);
-    users.push(user);
-    expect((await readTokens(to)).map((each) => each.user)).toEqual(users);
-    await using service = await startService({ database: to });
-    expect(service.token).toBe("");
-    const again = await service.call("POST /plants", { ...fern, token });
-    expect(again.headers.get("idempotency-replayed")).toBe("true");
-    const bulkAgain = await service.call("POST /plants/bulk", { ...bulk, token });
-    expect(await bulkAgain.json()).toEqual([{ status: 201, id: -5, replayed: true }]);
-    const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
-    expect(next.headers.get("location")).toBe(`/plants/${++lastId}`);
-    const page = await readEvents(to);
-    expect(page.events.map(({ seq }) => seq)).toEqual(
-      Array.from({ length: 5 + lastId }, (_, index) => index + 1),
-    );
-    const list = (await (await service.call("GET /plants", { token })).json()) as unknown[];
-    expect(list).toHaveLength(3 + lastId);
-    service.signal("SIGTERM");
-    await service.exited;
-  }
+  const copied = await runProgram(["copy", file, database.url]);
+  expect(copied).toMatchObject({ exitCode: 0, errors: "" });
+  expect(JSON.parse(copied.out)).toEqual({ plants: 5, tokens: 2 });
+  expect(copied.out).not.toContain(serverPassword);
+  expect(await readAll(database.url)).toEqual(await readAll(file));
+  // A later token comes after the copied ones.
+  await runProgram(["token", "create", "0", "--database", database.url]);
+  const { tokens } = await readAll(database.url);
+  expect(tokens.map(({ user }) => user)).toEqual(["gardener", "bob", "0"]);
+
+  await using service = await startService({ database: database.url });
+  expect(service.token).toBe("");
+  const again = await service.call("POST /plants", { ...fern, token });
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  const bulkAgain = await service.call("POST /plants/bulk", { ...bulk, token });
+  expect(await bulkAgain.json()).toEqual([{ status: 201, id: -5, replayed: true }]);
+  const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
+  expect(next.headers.get("location")).toBe("/plants/3");
+  const events = await (await service.call("GET /events?after=7", { token })).json();
+  expect(events).toMatchObject([{ seq: 8, plant: { id: 3, name: "next" } }]);
+  const { plants } = await (await service.call("GET /me", { token })).json();
+  expect(plants).toBe(6);
 });
 
-test("replaces a SQLite file with --force, and keeps the old one", async () => {
-  const source = join(folder.path, "source.db");
-  const target = join(folder.path, "target.db");
-  await fill(source, 3);
-  await fill(target, 9);
-  const copied = await copy(source, target, "--force");
-  expect(copied).toMatchObject({ exitCode: 0, errors: "" });
-  expect(await countPlants(target)).toBe(3);
-  expect(await countPlants(JSON.parse(copied.out).kept)).toBe(9);
-});
+test.each(["SIGINT", "SIGKILL"] as const)(
+  "a copy that gets %s leaves nothing, and can be run again",
+  async (signal) => {
+    const file = join(folder.path, `${signal}.db`);
+    await fillStore(file, 5_000);
+    await using database = await makeDatabase();
+    await fillStore(database.url, 0);
+    // It gets no further than to its first plants.
+    const intruder = new Client(database.url);
+    await intruder.connect();
+    await intruder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+    // However short the time limit of requests is.
+    const args = ["copy", file, database.url, "--database-statement-timeout-ms", "100"];
+    await using child = spawnProgram(args);
+    await waitFor(
+      async () => {
+        const [found] = await database.query(
+          `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+             AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'
+             AND now() - query_start > interval '1 second'`,
+        );
+        return found;
+      },
+      () => child.exitCode !== null && `It ended with ${child.exitCode}.`,
+    );
+    child.kill(signal);
+    if (signal === "SIGKILL") await child.exited;
+    await intruder.end();
+    const { exitCode, errors } = await readOutput(child);
+    const stopped = [130, "plantstore: Stopped. Nothing was changed.\n"];
+    expect([exitCode, errors]).toEqual(signal === "SIGINT" ? stopped : [137, ""]);
+    expect(await countPlants(database.url)).toBe(0);
+    expect(await runProgram(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
+    expect(await countPlants(database.url)).toBe(5_000);
+  },
+);

@@ -59,11 +59,9 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root,",
     "token create ada --database USER/plants.db",
     "token create ada --database USER/new.db",
     "backup ROOT/new.backup --database USER/plants.db",
-    "backup - --database USER/plants.db",
-    "restore ROOT/plants.backup --force --database USER/plants.db",
+    "restore ROOT/plants.backup --database USER/plants.db",
     "restore ROOT/plants.backup --database USER/new.db",
-    "copy --from USER/plants.db --to ROOT/new.db",
-    "copy --from ROOT/plants.db --to USER/new.db",
+    "copy USER/plants.db postgres://u@127.0.0.1:1/x",
   ])("plantstore %s is refused, and changes nothing", async (line) => {
     const before = readAll();
     const refused = await run(line);
@@ -72,6 +70,11 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root,",
       /^plantstore: Cannot open \S+: it belongs to user 1234, not to root \(run .+sudo -u '#1234' plantstore …\)\.\n$/,
     );
     expect(readAll()).toEqual(before);
+  });
+
+  test("a backup in another user's folder is restored", async () => {
+    const restored = await run("restore USER/plants.db --database ROOT/restored.db");
+    expect(restored).toMatchObject({ exitCode: 0, errors: "" });
   });
 
   test("a link of root to a store of root is followed", async () => {

@@ -29,14 +29,11 @@ async function runInShell(line: string, args: readonly string[], url = service.u
 }
 
 describe.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))("on a full disk", () => {
-  test.each(["plants list", "export", `backup - --database ${service.database}`])(
-    "%s says so, and ends with 1",
-    async (line) => {
-      const finished = await runInShell('"$@" > /dev/full', line.split(" "));
-      const errors = "plantstore: Cannot write standard output: the disk is full.\n";
-      expect(finished).toEqual({ exitCode: 1, errors });
-    },
-  );
+  test.each(["plants list", "export"])("%s says so, and ends with 1", async (line) => {
+    const finished = await runInShell('"$@" > /dev/full', line.split(" "));
+    const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+    expect(finished).toEqual({ exitCode: 1, errors });
+  });
 });
 
 test("an export into a pipe ends with 141 when its reader goes away", async () => {

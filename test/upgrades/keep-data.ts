@@ -80,7 +80,6 @@ async function keepFile(): Promise<void> {
   for (const suffix of ["", "-wal"] as const) {
     copyFileSync(file + suffix, keptPath(version, `plants.db${suffix}`));
   }
-  await runProgram(["backup", keptPath(version, "plants.backup"), "--database", file]);
 }
 
 /** The newest schema without its comments, and then every row. */

@@ -1,7 +1,7 @@
 /**
  * The data of each released version: a SQLite file with a log that holds the last writes, a
- * PostgreSQL database as statements, a backup, and what callers received. Later versions must read
- * them.
+ * PostgreSQL database as statements, and what callers received. Later versions must read them. Only
+ * 2.0 has a backup: later ones are plain SQLite files.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

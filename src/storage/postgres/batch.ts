@@ -14,7 +14,7 @@ import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../..
 import type { Outcome } from "../../domain/storage.ts";
 import { toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { begins, send } from "./connect.ts";
+import { beginWrite, send } from "./connect.ts";
 
 /** Longer than instances wait for each other's commits in a busy garden. */
 export const lockTimeoutMs = 200;
@@ -54,7 +54,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${begins.write}; ${setLockTimeout}`),
+    client.query(`${beginWrite}; ${setLockTimeout}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),

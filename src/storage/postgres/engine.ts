@@ -26,7 +26,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   const { runner, route } = await TransactionRunner.open(url, limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchemaVersion(client)) === 0;
-    await migrate(client, options.onMigration);
+    await migrate(client);
     await requireRights(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");

@@ -1,8 +1,7 @@
-/** Migrations on real databases: each once, all or nothing, and no hand on what is not ours. */
+/** Schemas of real databases: created once, and no hand on what is not ours. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { keptPath } from "../../../test/upgrades/kept-data.ts";
 import { openPostgres } from "./engine.ts";
 import { migrate } from "./migrate.ts";
 
@@ -20,11 +19,6 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** What 1.0 left. */
-async function bringOne(): Promise<void> {
-  await database.query(await Bun.file(keptPath("1.0.0", "postgres.sql")).text());
-}
-
 const ourTables = [
   "events",
   "gardens",
@@ -34,17 +28,6 @@ const ourTables = [
   "token_changes",
   "tokens",
 ];
-
-/** Every column, index and constraint, but of the table that holds its version. */
-async function describeSchema(): Promise<unknown[]> {
-  return database.query(`
-    SELECT what FROM (SELECT format('%s.%s %s %s', table_name, column_name, data_type, column_default) AS what
-      FROM information_schema.columns WHERE table_schema = 'public'
-    UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
-    UNION ALL SELECT conrelid::regclass || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
-      WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
-    ) AS parts WHERE what NOT LIKE '%plantstore_schema%' ORDER BY 1`);
-}
 
 async function tables(): Promise<unknown[]> {
   const rows = await database.query(
@@ -59,36 +42,16 @@ async function refusal(): Promise<string> {
   return failure.message;
 }
 
-describe("migrate", () => {
-  test("makes the same schema from nothing and from 1.0's, and reports only that", async () => {
-    const reports: string[] = [];
-    const migrateTwice = async () => {
-      for (const _ of ["migrated", "found"]) await migrate(client, (work) => reports.push(work));
-    };
-    await migrateTwice();
-    const fresh = await describeSchema();
-    expect(await tables()).toEqual(ourTables);
-    expect(reports).toEqual([]);
-    await client.query(`DROP TABLE ${ourTables}`);
-    await bringOne();
-    await migrateTwice();
-    expect(reports).toEqual(["from schema 6 to 7; this may take minutes"]);
-    expect(await describeSchema()).toEqual(fresh);
-  });
-
-  test("leaves everything as it was when it fails halfway", async () => {
-    await bringOne();
-    await client.query("DROP INDEX idempotency_keys_of_05");
-    const before = await describeSchema();
-    expect((await migrate(client).catch((error) => error)).code).toBe("42704");
-    expect(await describeSchema()).toEqual(before);
-  });
+test("the tables are created once, with the first row of token_changes", async () => {
+  for (const _ of ["created", "found"]) await migrate(client);
+  expect(await tables()).toEqual(ourTables);
+  expect(await database.query("SELECT * FROM token_changes")).toEqual([{ one: "1", count: "0" }]);
 });
 
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
   test.each([
     [99, /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/],
-    [5, /^Cannot open postgres:\S+: its schema is 5, .* before 1\.0: upgrade to 1\.0 first/],
+    [6, /^Cannot open postgres:\S+: its schema is 6, .*: open it with 2\.0 first\.$/],
   ])("its schema is %i", async (version, reason) => {
     await migrate(client);
     await database.query(`UPDATE plantstore_schema SET version = ${version}`);

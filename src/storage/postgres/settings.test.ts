@@ -1,12 +1,9 @@
 /** Settings of the role and the database that a service meets, and search paths. */
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage/tested-storage.ts";
-import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
-import { engineOf } from "../open.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
@@ -74,21 +71,6 @@ test("where other settings are unusual, all is as usual", async () => {
   expect(await storage.apply([remove(1n)])).toEqual([{ kind: "deleted" }]);
   expect(await storage.list("home", undefined, 9)).toMatchObject([{ id: 2n, name: "\\n'" }]);
   await storage.close();
-});
-
-test("a backup may take longer than the statements of requests", async () => {
-  await (await open()).close();
-  const intruder = new Client(database.url);
-  await intruder.connect();
-  await intruder.query("BEGIN; LOCK plants");
-  using folder = makeTemporaryFolder();
-  const limits = { ...defaultConnectionLimits, statementTimeoutMs: 100 };
-  const { signal } = new AbortController();
-  const path = touch(join(folder.path, "slow.db"));
-  const backingUp = engineOf(database.url).backup(database.url, path, { limits, signal });
-  await Promise.race([backingUp, Bun.sleep(2_000)]);
-  await intruder.end();
-  await backingUp;
 });
 
 test("PGOPTIONS says where the tables are, as with PostgreSQL's own tools", async () => {

@@ -11,7 +11,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
 import {
-  begins,
+  beginWrite,
   checkServer,
   clientConfig,
   createPool,
@@ -314,11 +314,10 @@ async function withWarnings<Result>(
 /** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(
   client: ClientBase,
-  kind: keyof typeof begins,
   work: () => Promise<Result>,
   announceCommit: () => void = () => {},
 ): Promise<Result> {
-  await client.query(begins[kind]);
+  await client.query(beginWrite);
   try {
     // Not by SET LOCAL: servers before PostgreSQL 17 know no transaction_timeout.
     await client.query(

@@ -1,178 +1,178 @@
-/** Copies a store into a new SQLite file, and replaces a store with such a file. */
+/** Backs up a store to a plain SQLite file, and puts such a file in the place of a store. */
 import type { Database } from "bun:sqlite";
-import { existsSync, renameSync } from "node:fs";
+import { closeSync, existsSync, linkSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { removeLeftover, renameDurably, syncFile } from "../durable-file.ts";
-import { headerBytes, isDatabase, isStore, isUnused, readBytes } from "../sqlite-header.ts";
-import type { Contents, TransferOptions } from "../storage.ts";
-import { mapError } from "./errors.ts";
-import { migrate, requireExactSchema, requireStore } from "./migrate.ts";
 import {
-  checkIntegrity,
-  connect,
-  findFile,
-  lockForServing,
-  placeFile,
-  sizeOf,
-  toOpenError,
-} from "./open.ts";
+  removeLeftover,
+  renameDurably,
+  replaceDurably,
+  syncFile,
+  syncFolderOf,
+} from "../durable-file.ts";
+import type { Contents } from "../storage.ts";
+import { requireStore } from "./migrate.ts";
+import { connect, findFile, lockForServing, placeFile, sizeOf, toOpenError } from "./open.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
-const walFiles = ["-wal", "-shm", "-journal"];
 
-/**
- * Writes a snapshot of everything to the empty file at `target`, while a service keeps running. The
- * file may have an older schema, so you can make a backup before an upgrade.
- */
-export async function backupSqlite(
-  path: string,
-  target: string,
-  { signal, mustBeIdle }: Pick<TransferOptions, "signal" | "mustBeIdle">,
-): Promise<void> {
-  let lock: Database | undefined;
-  let file: string | undefined;
-  try {
-    file = findFile(path);
-    if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
-    if (mustBeIdle) lock = lockForServing(file, serving);
-    const database = connect(file);
+/** More than happen after a backup, so that every position from before a restore is `gone`. */
+const skippedEvents = 1_000_000;
+
+/** The name `target` appears only once the file is complete, checked and durable. */
+export function backupSqlite(path: string, target: string, signal: AbortSignal): Promise<Contents> {
+  const file = findStore(path);
+  return replaceDurably(target, async (_, partial) => {
     try {
-      requireStore(database);
+      return await inWorker(signal, async (worker) => {
+        await worker.vacuumInto(file, partial);
+        return worker.checkFile(partial);
+      });
     } finally {
-      database.close();
+      removeLeftover(`${partial}-journal`);
     }
-  } catch (error) {
-    lock?.close();
-    throw toOpenError(path, error);
-  }
-  // In another thread, so that Ctrl+C works while SQLite is busy.
-  const worker = WorkerClient.start(file);
-  try {
-    signal.throwIfAborted();
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason));
-    });
-    await Promise.race([worker.vacuumInto(target), aborted]);
-  } finally {
-    worker.terminate();
-    lock?.close();
-  }
+  });
 }
 
 /**
- * Counts what is in a file. Fails with `unavailable`, in words that follow "Cannot …: ", unless
- * it's a store with exactly the schema of its version, which may be this one or 1.0. With
- * `mustBeWhole`, it also fails if the file is corrupt.
- */
-export function inspectSqlite(file: string, mustBeWhole: boolean): Contents {
-  let database: Database | undefined;
-  try {
-    database = connect(file);
-    requireStore(database);
-    requireExactSchema(database);
-    if (mustBeWhole) checkIntegrity(database, "integrity_check");
-    return { plants: countRows(database, "plants"), tokens: countRows(database, "tokens") };
-  } catch (error) {
-    throw mapError(error);
-  } finally {
-    database?.close();
-  }
-}
-
-function countRows(database: Database, table: "plants" | "tokens"): number {
-  const counting = `SELECT count(*) AS count FROM ${table}`;
-  return Number(database.query<{ count: bigint }, []>(counting).get()?.count);
-}
-
-/**
- * Opens a file that is written or read in one go, with the newest schema. Until it's complete, it
- * needn't survive a power cut.
- */
-export function openScratch(file: string): Database {
-  const database = connect(file);
-  database.run("PRAGMA synchronous = OFF");
-  database.run("PRAGMA journal_mode = OFF");
-  migrate(database);
-  return database;
-}
-
-/**
- * Calls `makeFile` to write the new store beside the old one, and swaps the two. Resolves once
- * that's durable, to where the old one is kept, if there was one.
+ * Checks the backup and puts a copy of it in the place of a store that isn't served. Resolves once
+ * that is durable, with the name under which the old file is kept, if there was one.
  */
 export async function restoreSqlite(
   path: string,
-  { mayReplace = false }: Pick<TransferOptions, "mayReplace">,
-  makeFile: (path: string) => Promise<void>,
-): Promise<string | undefined> {
-  const { file, lock } = lockTarget(path, mayReplace);
+  backup: string,
+  signal: AbortSignal,
+): Promise<Contents & { readonly kept: string | undefined }> {
+  const source = findStore(backup, true);
+  await refuseGzip(backup);
+  const { file, lock } = lockTarget(path);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
   try {
-    await makeFile(partial);
-    return swap(path, file, partial);
+    closeSync(openSync(partial, "wx", 0o600));
+    const contents = await inWorker(signal, async (worker) => {
+      const found = await worker.checkFile(source);
+      await worker.vacuumInto(source, partial);
+      return found;
+    });
+    startNewLog(partial);
+    syncFile(partial);
+    return { ...contents, kept: swap(file, partial) };
+  } catch (error) {
+    const isKnown = signal.aborted || error instanceof PlantStoreError;
+    throw isKnown ? error : toOpenError(path, error);
   } finally {
-    for (const suffix of ["", ...walFiles]) removeLeftover(partial + suffix);
+    for (const suffix of ["", "-journal"]) removeLeftover(partial + suffix);
     // The restore failed. While the lock is held, no service can start on the file.
     if (!existsSync(file)) removeLeftover(`${file}-serving`);
     lock.close();
   }
 }
 
-/** No service can start on the file while the lock is held. */
-function lockTarget(path: string, mayReplace: boolean): { file: string; lock: Database } {
+/** A store that isn't served, as of one moment, and the end of that. */
+export function openIdle(path: string): { database: Database; [Symbol.dispose](): void } {
+  const file = findStore(path);
+  let lock: Database | undefined;
   try {
-    const file = findFile(path) ?? placeFile(path);
-    if (sizeOf(file) > 0) requireOurs(file);
-    // Don't lock a file that is refused below: the lock would make it look like a store.
-    if (mayReplace || sizeOf(file) === 0) return { file, lock: lockForServing(file, serving) };
+    lock = lockForServing(file, serving);
+    const database = connect(file);
+    requireStore(database);
+    database.run("BEGIN");
+    return {
+      database,
+      [Symbol.dispose]() {
+        database.close();
+        lock?.close();
+      },
+    };
+  } catch (error) {
+    lock?.close();
+    throw toOpenError(path, error);
+  }
+}
+
+function findStore(path: string, mayBeOthers?: boolean): string {
+  try {
+    const file = findFile(path, mayBeOthers);
+    if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
+    return file;
   } catch (error) {
     throw toOpenError(path, error);
   }
-  throw new PlantStoreError(
-    "conflict",
-    `${path} exists already. With --force it is replaced, and kept under another name.`,
-  );
 }
 
-/**
- * Looks at the header only: the rest may be damaged, or still in its log. If the header is lost as
- * well, the lock that a service has left shows that the file was a store.
- */
-function requireOurs(file: string): void {
-  const header = readBytes(file, 0, headerBytes);
-  if (isStore(header) || isUnused(header)) return;
-  if (!isDatabase(header) && existsSync(`${file}-serving`)) return;
+async function refuseGzip(path: string): Promise<void> {
+  const [first, second] = await Bun.file(path).slice(0, 2).bytes();
+  if (first !== 0x1f || second !== 0x8b) return;
+  const advice = `Unpack it first: gunzip < ${path} > ${path}.db`;
   throw new PlantStoreError(
     "unavailable",
-    "it is not a plant store, and only a plant store is replaced (move it away first)",
+    `${path} is compressed, as backups of 2.0 are. ${advice}`,
   );
 }
 
-/** Moves the log into the old store first, so that a single file is kept. */
-function swap(path: string, file: string, partial: string): string | undefined {
+/** In another thread, so that Ctrl+C works while SQLite is busy. */
+async function inWorker<Result>(
+  signal: AbortSignal,
+  work: (worker: WorkerClient) => Promise<Result>,
+): Promise<Result> {
+  const worker = WorkerClient.start();
+  try {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    return await Promise.race([work(worker), aborted]);
+  } finally {
+    worker.terminate();
+  }
+}
+
+/** No service can start on the file while the lock is held. */
+function lockTarget(path: string): { file: string; lock: Database } {
+  try {
+    const file = findFile(path) ?? placeFile(path);
+    return { file, lock: lockForServing(file, serving) };
+  } catch (error) {
+    throw toOpenError(path, error);
+  }
+}
+
+/** Without the backup's events, the ones that are kept have no gap. */
+function startNewLog(file: string): void {
+  using database = connect(file);
+  database.run("DELETE FROM events");
+  database.run(`UPDATE gardens SET last_event = last_event + ${skippedEvents}`);
+}
+
+/** The name `file` always leads to a store: to the old one, then to the new one. */
+function swap(file: string, partial: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = sizeOf(file) > 0;
-  // WAL files that are still there belong to a file that is lost or couldn't be read.
-  const suffixes = hasStore ? [...walFiles, ""] : walFiles;
   try {
-    syncFile(partial);
-    if (hasStore) checkpoint(file);
-    moveAll(file, kept, suffixes);
+    if (hasStore) {
+      checkpoint(file);
+      linkSync(file, kept);
+    }
+    moveLog(file, kept);
+    syncFolderOf(file);
     renameDurably(partial, file);
   } catch (error) {
-    if (existsSync(partial)) moveAll(kept, file, suffixes.toReversed());
-    throw toOpenError(path, error);
+    if (existsSync(partial)) {
+      moveLog(kept, file);
+      removeLeftover(kept);
+    }
+    throw error;
   }
   return hasStore ? kept : undefined;
 }
 
-function moveAll(from: string, to: string, suffixes: readonly string[]): void {
-  for (const suffix of suffixes) {
+/** A lost or corrupt file may have left a log, which SQLite would apply to the new file. */
+function moveLog(from: string, to: string): void {
+  for (const suffix of ["-wal", "-shm", "-journal"]) {
     if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
   }
 }
 
+/** Moves the log into the old store, so that a single file is kept. */
 function checkpoint(file: string): void {
   let database: Database | undefined;
   let isBusy = false;
@@ -186,5 +186,5 @@ function checkpoint(file: string): void {
     database?.close();
   }
   if (!isBusy) return;
-  throw new PlantStoreError("unavailable", "another command is using it (try again)");
+  throw new PlantStoreError("unavailable", `Another command is using ${file}. Try again.`);
 }

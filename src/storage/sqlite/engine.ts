@@ -15,7 +15,7 @@ import {
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { createEventReader, takeText } from "./events.ts";
-import { checkFile, isOlder, migrate } from "./migrate.ts";
+import { checkFile, migrate } from "./migrate.ts";
 import {
   checkLog,
   checkSmallFile,
@@ -38,10 +38,6 @@ interface Share extends WorkerShare {
   /** Identifies the file and its WAL files: others may have their names by now. */
   readonly files: string;
 }
-
-const olderService =
-  "an older version is serving it, and this one would change its schema (use the command of that " +
-  "version, or upgrade the service first)";
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
@@ -70,14 +66,7 @@ function openFile(path: string, options: OpenOptions, opened: DisposableStack): 
   checkFile(database);
   if (options.isServing) checkSmallFile(database, file);
   useWriteAheadLog(database);
-  // An older service wouldn't start again on a file that a command has migrated.
-  const mustLock = !options.isServing && isOlder(database);
-  const lock = mustLock ? lockForServing(file, olderService) : undefined;
-  try {
-    migrate(database, options.onMigration);
-  } finally {
-    lock?.close();
-  }
+  migrate(database);
   checkWritable(database);
   return createStorage(database, opened, file, identify(file, identity), options);
 }

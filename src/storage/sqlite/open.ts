@@ -30,16 +30,16 @@ const checkedMebibytesMax = 16;
 
 /**
  * The file that a path leads to, with links resolved: its WAL files and its lock are beside it.
- * Absent if there is no such file.
+ * Absent if there is no such file. A file that is only read `mayBeOthers`.
  */
-export function findFile(path: string): string | undefined {
-  refuseRoot(resolve(path));
+export function findFile(path: string, mayBeOthers = false): string | undefined {
+  if (!mayBeOthers) refuseRoot(resolve(path));
   const stats = statSync(resolve(path), { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) throw new PlantStoreError("unavailable", "it is a folder");
   if (!stats.isFile()) throw new PlantStoreError("unavailable", "it is not a regular file");
   const file = realpathSync(resolve(path));
-  refuseRoot(file);
+  if (!mayBeOthers) refuseRoot(file);
   return file;
 }
 

@@ -4,7 +4,7 @@ import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
 import type { ForgottenEvents } from "../event-cleanup.ts";
 import { unknownOutcome } from "../failures.ts";
-import { closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
+import { type Contents, closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 
@@ -20,7 +20,8 @@ export type WorkerRequest =
   | { readonly kind: "forget-keys"; readonly nowMs: number }
   | { readonly kind: "forget-events"; readonly values: ForgottenEvents }
   | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
-  | { readonly kind: "vacuum-into"; readonly target: string }
+  | { readonly kind: "vacuum-into"; readonly source: string; readonly target: string }
+  | { readonly kind: "check-file"; readonly file: string }
   | { readonly kind: "close" };
 
 export type WorkerReply =
@@ -66,15 +67,16 @@ export class WorkerClient {
     });
   }
 
-  /** Starts the worker, on the file at `path`; `onFailure` is called when it breaks down. */
+  /** Starts the worker, to write to a file, if any; `onFailure` is called when it breaks down. */
   static start(
-    path: string,
+    path?: string,
     { plantsMax, withoutEvents, onFailure }: WriterOptions & Pick<OpenOptions, "onFailure"> = {},
   ): WorkerClient {
     const worker = new Worker(`${import.meta.dir}/worker.ts`);
     const versions = new GardenVersions();
     const client = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => client.#fail(event.message);
+    if (path === undefined) return client;
     // If this fails, the worker connects again at the first write.
     const options = { plantsMax, withoutEvents };
     client.#request({ kind: "open", path, options, versions: versions.memory }).catch(() => {});
@@ -109,9 +111,14 @@ export class WorkerClient {
     await this.#request({ kind: "note-token-uses", uses });
   }
 
-  /** Copies the file to an empty one, as it is at one moment. */
-  async vacuumInto(target: string): Promise<void> {
-    await this.#request({ kind: "vacuum-into", target });
+  /** Copies a store to an empty file, as it is at one moment. */
+  async vacuumInto(source: string, target: string): Promise<void> {
+    await this.#request({ kind: "vacuum-into", source, target });
+  }
+
+  /** Fails with `unavailable` unless the file is a store and whole. */
+  checkFile(file: string): Promise<Contents> {
+    return this.#request({ kind: "check-file", file }) as Promise<Contents>;
   }
 
   /** Ends the worker at once, whatever it is doing. */

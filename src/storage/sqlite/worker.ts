@@ -4,14 +4,15 @@
  * joined it, over one connection, and opens a new one after the storage has failed.
  */
 import type { Database } from "bun:sqlite";
+import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { HashedWrite } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
 import { storageError } from "../failures.ts";
-import type { WriterOptions } from "../storage.ts";
+import type { Contents, WriterOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
-import { dropAddedIndexes } from "./migrate.ts";
-import { connect, readPragma } from "./open.ts";
+import { requireStore } from "./migrate.ts";
+import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
 import type { WorkerReply, WorkerRequest } from "./worker-client.ts";
@@ -85,28 +86,43 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
     case "note-token-uses":
       return openWriter().noteTokenUses(request.uses);
     case "vacuum-into":
-      return vacuumInto(request.target);
+      return vacuumInto(request.source, request.target);
+    case "check-file":
+      return checkWholeFile(request.file);
     case "close":
       return disconnect();
   }
 }
 
-/**
- * Takes a snapshot of the file, over a connection of its own: on a file of 1.0 the writer can't
- * open, because its tables are older.
- */
-function vacuumInto(target: string): void {
-  const source = connect(path);
+/** Over a connection of its own: the file needn't be the one that is written. */
+function vacuumInto(source: string, target: string): void {
   try {
-    source.query("VACUUM INTO ?").run(target);
-    using copy = connect(target);
-    dropAddedIndexes(copy);
+    using database = connect(source);
+    requireStore(database);
+    database.query("VACUUM INTO ?").run(target);
   } catch (error) {
-    // The source is only read, so the target's disk has a quota, or files have a size limit.
-    if ((error as { code?: string }).code !== "SQLITE_IOERR_WRITE") throw error;
-    throw new PlantStoreError("storage-full", "There is no room for the copy.", { cause: error });
-  } finally {
-    source.close();
+    const { code = "" } = error as { code?: string };
+    // The source is only read. Quotas and size limits are reported as failed writes.
+    const isFull = code === "SQLITE_FULL" || code === "SQLITE_IOERR_WRITE";
+    if (!isFull) throw toOpenError(source, error);
+    const message = `There is no room for a copy in ${dirname(target)}.`;
+    throw new PlantStoreError("storage-full", message, { cause: error });
+  }
+}
+
+function checkWholeFile(file: string): Contents {
+  try {
+    using database = connect(file);
+    requireStore(database);
+    checkIntegrity(database, "integrity_check");
+    const counts = database.query<Record<keyof Contents, bigint>, []>(
+      `SELECT (SELECT coalesce(sum(plants), 0) FROM gardens) AS plants,
+         (SELECT count(*) FROM tokens) AS tokens`,
+    );
+    const { plants, tokens } = counts.get() ?? { plants: 0n, tokens: 0n };
+    return { plants: Number(plants), tokens: Number(tokens) };
+  } catch (error) {
+    throw toOpenError(file, error);
   }
 }
 

@@ -1,5 +1,5 @@
-/** Backups under load are restored on either engine; exports and restores survive failing disks. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+/** Commands that write files say so if a file operation fails, and leave what was there. */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../src/storage/sqlite/engine.ts";
@@ -9,19 +9,38 @@ import { create } from "../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 import { type Image, readImage, writeImage } from "../power-cuts/disk.ts";
-import { type Case, drill } from "./drill.ts";
 
 setDefaultTimeout(120_000);
 
-test.each<[Case["from"], Case["to"], Case["loss"]]>([
-  ["sqlite", "sqlite", "all but the WAL"],
-  ["sqlite", "postgres", "all files"],
-  ["postgres", "sqlite", "all files"],
-])("a backup of %s under load is restored to %s after the loss of %s", async (from, to, loss) => {
-  const { faults, figures } = await drill(1, { from, to, loss });
-  expect(faults).toEqual([]);
-  expect(figures.restored).toBeGreaterThan(0);
-});
+const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
+
+const service = await startService();
+await service.call("POST /plants", { body: '{"name":"Fern"}' });
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** Makes a new file while one of its syncs fails. */
+async function makeFile(command: "export" | "backup", first: number) {
+  using folder = makeTemporaryFolder();
+  using io = new InterposedIo(folder.path);
+  io.fail({ kinds: ["sync"], error: "EIO", first, last: first });
+  const { exitCode } = await runProgram([command, join(folder.path, "plants.csv")], {
+    ...io.variables,
+    PLANTSTORE_URL: service.url,
+    PLANTSTORE_TOKEN: service.token,
+    PLANTSTORE_DATABASE: service.database,
+  });
+  return { exitCode, syncs: io.counts().matched, left: readdirSync(folder.path) };
+}
+
+test.skipIf(isSkipped).each(["export", "backup"] as const)(
+  "the %s of a store fails if its file or its folder can't be synced",
+  async (command) => {
+    const { exitCode, syncs } = await makeFile(command, 1_000);
+    expect(exitCode).toBe(0);
+    expect(await makeFile(command, syncs - 1)).toMatchObject({ exitCode: 1, left: [] });
+    expect(await makeFile(command, syncs)).toMatchObject({ exitCode: 1, left: ["plants.csv"] });
+  },
+);
 
 /** More than there are of any kind. */
 const callsMax = 30;
@@ -33,31 +52,11 @@ async function namesIn(path: string): Promise<string[]> {
   return plants.map(({ name }) => name);
 }
 
-const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
-
-test.skipIf(isSkipped).each([
-  ["file", 1, []],
-  ["folder", 2, ["plants.csv"]],
-])("an export whose %s can't be synced fails", async (_, nth, left) => {
-  await using service = await startService();
-  await service.call("POST /plants", { body: '{"name":"Fern"}' });
-  using folder = makeTemporaryFolder();
-  using io = new InterposedIo(folder.path);
-  io.fail({ kinds: ["sync"], error: "EIO", first: nth, last: nth });
-  const { exitCode } = await runProgram(["export", join(folder.path, "plants.csv")], {
-    ...io.variables,
-    PLANTSTORE_URL: service.url,
-    PLANTSTORE_TOKEN: service.token,
-  });
-  expect([exitCode, io.counts().failed]).toEqual([1, 1]);
-  expect(readdirSync(folder.path)).toEqual(left);
-});
-
 test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
   "a restore is done or leaves the old store in place when %s fails",
   async (kind) => {
     using folder = makeTemporaryFolder();
-    const backup = join(folder.path, "new.backup");
+    const backup = join(folder.path, "new.db");
     let older: Image = new Map();
     for (const name of ["new", "old"]) {
       using store = makeTemporaryFolder();
@@ -69,16 +68,14 @@ test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
       else older = readImage(store.path);
       await storage.close();
     }
-
     /** Makes the n-th operation fail. Returns whether there was one. */
     async function restore(nth: number): Promise<boolean> {
       using data = makeTemporaryFolder();
-      const path = join(data.path, "plants.db");
       writeImage(older, data.path);
       using io = new InterposedIo(data.path);
       io.fail({ kinds: [kind], error: "EIO", first: nth, last: nth });
-      const variables = { ...io.variables, PLANTSTORE_DATABASE: path };
-      const { exitCode, errors } = await runProgram(["restore", backup, "--force"], variables);
+      const args = ["restore", backup, "--database", join(data.path, "plants.db")];
+      const { exitCode, errors } = await runProgram(args, io.variables);
       const reason = exitCode === 0 ? "" : expect.stringMatching(/^plantstore: [^\n]+\.\n$/);
       expect({ kind, nth, errors }).toEqual({ kind, nth, errors: reason });
       const kept = readdirSync(data.path).filter((name) => /\.before-.+Z$/.test(name));

@@ -1,0 +1,103 @@
+/** Copies a SQLite store to an empty database, in one transaction. */
+import type { Database } from "bun:sqlite";
+import type { ClientBase } from "pg";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { ConnectionLimits, Contents } from "../storage.ts";
+import { hasState } from "./errors.ts";
+import { migrate, requireRights } from "./migrate.ts";
+import { runLong, TransactionRunner } from "./transaction.ts";
+import { maskUrl } from "./url.ts";
+
+/** Both engines use the same table and column names. */
+const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as const;
+const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
+
+const batchRows = 2_000;
+const transactionMs = 7 * 24 * 60 * 60 * 1000;
+
+export async function fillPostgres(
+  url: string,
+  store: Database,
+  limits: ConnectionLimits,
+  signal: AbortSignal,
+): Promise<Contents> {
+  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
+    await migrate(client);
+    await requireRights(client);
+  });
+  const counts = new Map<string, number>();
+  const fill = async (client: ClientBase) => {
+    await requireEmpty(client, url);
+    for (const table of tables) counts.set(table, await fillTable(client, table, store, signal));
+    // Later tokens get higher positions.
+    await client.query(
+      `INSERT INTO token_changes (one, count)
+         SELECT 1, greatest($1::bigint, coalesce(max(position), 0)) + 1 FROM tokens
+         ON CONFLICT (one) DO UPDATE SET count = excluded.count`,
+      [store.query<{ count: bigint }, []>("SELECT count FROM token_changes").get()?.count ?? 0n],
+    );
+  };
+  try {
+    await runner.run(
+      (client, announceCommit) => runLong(client, () => fill(client), announceCommit),
+      {
+        dueAtMs: performance.now() + transactionMs,
+        advice: "The database now holds all of the store, or nothing.",
+      },
+    );
+  } finally {
+    await runner.close();
+  }
+  return { plants: counts.get("plants") ?? 0, tokens: counts.get("tokens") ?? 0 };
+}
+
+/** Returns the number of rows, which is the same on both sides. */
+async function fillTable(
+  client: ClientBase,
+  table: string,
+  store: Database,
+  signal: AbortSignal,
+): Promise<number> {
+  const columns = store
+    .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
+    .all(table)
+    // Quoted, because `user` means something else in PostgreSQL.
+    .map(({ name, type }) => ({ source: `"${name}"`, name: `"${name}"`, type: types[type] }));
+  // Says which of two tokens made in the same millisecond came first.
+  if (table === "tokens") columns.push({ source: "rowid", name: "position", type: "bigint" });
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`);
+  const insert = `INSERT INTO ${table} (${columns.map(({ name }) => name)})
+    SELECT * FROM unnest(${arrays})`;
+  let batch: unknown[][] = [];
+  const flush = async () => {
+    signal.throwIfAborted();
+    const values = columns.map((_, index) => batch.map((row) => row[index]));
+    batch = [];
+    await client.query(insert, values).catch((cause) => {
+      if (!hasState(cause, "22", "54")) throw cause;
+      const message = `PostgreSQL can't store some rows of ${table}. No version of the service writes such rows.`;
+      throw new PlantStoreError("conflict", message, { cause });
+    });
+  };
+  const select = store.query(`SELECT ${columns.map(({ source }) => source)} FROM ${table}`);
+  for (const row of select.iterate()) {
+    batch.push(Object.values(row as object));
+    if (batch.length === batchRows) await flush();
+  }
+  if (batch.length > 0) await flush();
+  const count = `SELECT count(*) AS count FROM ${table}`;
+  const expected = Number(store.query<{ count: bigint }, []>(count).get()?.count);
+  const { rows } = await client.query(count);
+  if (Number(rows[0]?.count) === expected) return expected;
+  throw new Error(`${rows[0]?.count} of ${expected} rows of ${table} were copied.`);
+}
+
+async function requireEmpty(client: ClientBase, url: string): Promise<void> {
+  const found = tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(" OR ");
+  const { rows } = await client.query(`SELECT ${found} AS is_used`);
+  if (rows[0]?.is_used !== true) return;
+  throw new PlantStoreError(
+    "conflict",
+    `${maskUrl(url)} is not empty. Use a new database, and serve that one.`,
+  );
+}
