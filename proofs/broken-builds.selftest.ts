@@ -151,7 +151,7 @@ const builds: readonly BrokenBuild[] = [
     async (program) =>
       (await drill(1, { from: "postgres", to: "sqlite", loss: "all files" }, program)).faults,
     {
-      file: "storage/postgres/transaction.ts",
+      file: "storage/postgres/connect.ts",
       text: "REPEATABLE READ READ",
       by: "READ COMMITTED READ",
     },
@@ -195,7 +195,11 @@ const builds: readonly BrokenBuild[] = [
       await using service = await startService({ args: ["--threads", "1"], program });
       return await flood(service, () => stallSqlite(service.database));
     },
-    { file: "storage/group-commit.ts", text: "this.#waiting.removeLate(mayWait)", by: "[]" },
+    {
+      file: "storage/group-commit.ts",
+      text: "this.#waiting.removeLate(({ isContinued }) => isContinued)",
+      by: "[]",
+    },
   ],
   [
     "serves requests first come, first served",
