@@ -105,7 +105,7 @@ function createStorage(
   const oldestEvents = database.query<OldestEventRow, [string]>(oldestEventsStatement);
   const cleanup = {
     find: async (after: string) => oldestEvents.all(after),
-    forget: (...values: ForgottenEvents) => startedWorker().forgetEvents(...values),
+    forget: (...values: ForgottenEvents) => startedWorker().call("forgetEvents", ...values),
   };
 
   return {
@@ -126,8 +126,8 @@ function createStorage(
       return startedWorker().apply(writes);
     },
     version: (garden) => startedWorker().versions.read(garden),
-    forgetKeys: (nowMs) => startedWorker().forgetKeys(nowMs),
-    noteTokenUses: (uses) => startedWorker().noteTokenUses(uses),
+    forgetKeys: (nowMs) => startedWorker().call("forgetKeys", nowMs),
+    noteTokenUses: (uses) => startedWorker().call("noteTokenUses", uses),
     async measure() {
       checkStillThere();
       const { blocks, bavail, bsize } = statfsSync(dirname(file));

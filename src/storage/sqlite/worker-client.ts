@@ -1,12 +1,15 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
 import { deadline } from "../../async/deadline.ts";
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome, TokenUse, Write } from "../../domain/storage.ts";
-import type { ForgottenEvents } from "../event-cleanup.ts";
+import type { Outcome, Write } from "../../domain/storage.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type Contents, closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
+import type { Writer } from "./writer.ts";
+
+/** Of the writer, besides `apply`. */
+type Method = Exclude<keyof Writer, "apply">;
 
 export type WorkerRequest =
   | {
@@ -17,9 +20,7 @@ export type WorkerRequest =
     }
   | { readonly kind: "join"; readonly port: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
-  | { readonly kind: "forget-keys"; readonly nowMs: number }
-  | { readonly kind: "forget-events"; readonly values: ForgottenEvents }
-  | { readonly kind: "note-token-uses"; readonly uses: readonly TokenUse[] }
+  | { readonly kind: "call"; readonly method: Method; readonly values: readonly unknown[] }
   | { readonly kind: "vacuum-into"; readonly source: string; readonly target: string }
   | { readonly kind: "check-file"; readonly file: string }
   | { readonly kind: "close" };
@@ -99,16 +100,12 @@ export class WorkerClient {
     return unpackOutcomes(outcomes as string);
   }
 
-  forgetKeys(nowMs: number): Promise<boolean> {
-    return this.#request({ kind: "forget-keys", nowMs }) as Promise<boolean>;
-  }
-
-  forgetEvents(...values: ForgottenEvents): Promise<number> {
-    return this.#request({ kind: "forget-events", values }) as Promise<number>;
-  }
-
-  async noteTokenUses(uses: readonly TokenUse[]): Promise<void> {
-    await this.#request({ kind: "note-token-uses", uses });
+  call<Name extends Method>(
+    method: Name,
+    ...values: Parameters<Writer[Name]>
+  ): Promise<ReturnType<Writer[Name]>> {
+    const result = this.#request({ kind: "call", method, values });
+    return result as Promise<ReturnType<Writer[Name]>>;
   }
 
   /** Copies a store to an empty file, as it is at one moment. */

@@ -79,12 +79,8 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
       return;
     case "join":
       return listenTo(request.port);
-    case "forget-keys":
-      return openWriter().forgetKeys(request.nowMs);
-    case "forget-events":
-      return openWriter().forgetEvents(request.values);
-    case "note-token-uses":
-      return openWriter().noteTokenUses(request.uses);
+    case "call":
+      return (openWriter()[request.method] as (...values: unknown[]) => unknown)(...request.values);
     case "vacuum-into":
       return vacuumInto(request.source, request.target);
     case "check-file":

@@ -16,7 +16,7 @@ export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
   /** Returns how many it has deleted. */
-  forgetEvents(values: ForgottenEvents): number;
+  forgetEvents(...values: ForgottenEvents): number;
   noteTokenUses(uses: readonly TokenUse[]): void;
 }
 
@@ -71,7 +71,7 @@ export function createWriter(database: Database, options: WriterOptions = {}): W
       });
     },
 
-    forgetEvents(values) {
+    forgetEvents(...values) {
       return transact(() => forgetEvents.run(...values)).changes;
     },
 
