@@ -310,8 +310,10 @@ export class Garden {
     const init = { headers, ...(sent !== undefined && { body: sent as string }) };
     const fetch = () => this.service.fetch(request, init);
     const response = await (status === 503 ? fetch() : insist(fetch));
-    // The runtime sends no body to HEAD: see raw-bytes.test.ts.
-    const text = request.startsWith("HEAD ") ? "" : await response.text();
+    // The runtime sends no body to HEAD (see raw-bytes.test.ts), and a stream doesn't end.
+    const isStream = response.headers.get("Content-Type") === "text/event-stream";
+    if (isStream) await response.body?.cancel();
+    const text = isStream || request.startsWith("HEAD ") ? "" : await response.text();
     const reply = new Reply(response, text, this.service.base);
     if (status !== undefined && status !== reply.status) {
       const got = `${reply.status}: ${text.slice(0, 2_000)}`;
