@@ -5,7 +5,7 @@ import addFormats from "ajv-formats";
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
 export type Document = any;
 
-export interface GivenAnswer {
+interface GivenAnswer {
   readonly status: number;
   /** Absent if there is no such header. */
   header(name: string): string | undefined;
@@ -17,14 +17,8 @@ interface Described {
     string,
     { required?: boolean; schema?: { type: string }; $ref?: string }
   >;
-  readonly content?: Record<string, { schema: Schema }>;
+  readonly content?: Record<string, { schema: object }>;
   readonly $ref?: string;
-}
-
-interface Schema {
-  readonly $ref?: string;
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, object | undefined>>;
 }
 
 /** Wherever the service sends one of these, it is documented. */

@@ -33,23 +33,15 @@ type Call = (
   headers?: SentHeaders,
 ) => Promise<Reply>;
 
-const codes: Readonly<Record<number, string>> = {
-  400: "invalid-request",
-  401: "unauthenticated",
-  403: "forbidden",
-  404: "not-found",
-  405: "method-not-allowed",
-  409: "conflict",
-  410: "gone",
-  412: "precondition-failed",
-  413: "too-large",
-  415: "unsupported-media-type",
-  422: "idempotency-mismatch",
-  429: "rate-limited",
-  500: "internal",
-  503: "unavailable",
-  507: "storage-full",
-};
+const codes = new Map(
+  `400 invalid-request, 401 unauthenticated, 403 forbidden, 404 not-found, 405 method-not-allowed,
+  409 conflict, 410 gone, 412 precondition-failed, 413 too-large, 415 unsupported-media-type,
+  422 idempotency-mismatch, 429 rate-limited, 500 internal, 503 unavailable, 507 storage-full`
+    .split(/,\s+/)
+    .map((pair) => [Number(pair.slice(0, 3)), pair.slice(4)]),
+);
+const exposed =
+  "Location, Link, X-Request-Id, ETag, Idempotency-Replayed, Retry-After, RateLimit, RateLimit-Policy";
 
 const rawNumber = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
 export const toJson = (value: unknown): string =>
@@ -103,7 +95,10 @@ export class TestService {
   documented!: DocumentedAnswers;
   readonly #ids = new Map<string, string>();
 
-  constructor(readonly base: string) {}
+  constructor(
+    readonly base: string,
+    readonly isOpenToAllOrigins: boolean,
+  ) {}
 
   async fetch(request: string, init: RequestInit = {}): Promise<Response> {
     const [method = "GET", target = "/"] = request.split(" ");
@@ -135,15 +130,22 @@ export class TestService {
     const id = reply.header("X-Request-Id");
     expect(id).toMatch(/^[\w.-]{1,128}$/);
     expect(reply.header("X-Content-Type-Options")).toBe("nosniff");
-    expect(reply.header("Set-Cookie")).toBeUndefined();
-    expect(reply.header("Access-Control-Allow-Credentials")).toBeUndefined();
-    const isPrivate =
-      /^\/(plants|tags|events|me)\b/.test(path) && ![404, 405].includes(reply.status);
-    if (isPrivate && method !== "OPTIONS") expect(reply.header("Cache-Control")).toBe("no-store");
+    for (const name of ["Set-Cookie", "Access-Control-Allow-Credentials"]) {
+      expect(reply.header(name)).toBeUndefined();
+    }
+    const isProbe = /^\/(healthz|readyz|metrics)$/.test(path);
+    const cors = ["Allow-Origin", "Expose-Headers"].map((name) => `Access-Control-${name}`);
+    if (this.isOpenToAllOrigins) {
+      const expected = isProbe ? [undefined, undefined] : ["*", exposed];
+      expect(cors.map((name) => reply.header(name))).toEqual(expected);
+    }
+    const isAuthorized = /^\/(plants|tags|events|me)\b/.test(path) && method !== "OPTIONS";
+    const isPrivate = isAuthorized && ![404, 405].includes(reply.status);
+    if (isPrivate) expect(reply.header("Cache-Control")).toBe("no-store");
     if (reply.status >= 400 && method !== "HEAD") {
       expect(reply.header("Content-Type")).toBe("application/problem+json");
       const { type, title, status, detail, requestId, errors, ...others } = reply.json;
-      expect([type, status]).toEqual([`urn:plantstore:problem:${codes[status]}`, reply.status]);
+      expect([type, status]).toEqual([`urn:plantstore:problem:${codes.get(status)}`, reply.status]);
       expect([title, detail, requestId]).toEqual([expect.any(String), expect.any(String), id]);
       expect(others).toEqual({});
       expect(errors !== undefined).toBe(status === 400);
@@ -161,7 +163,7 @@ export function openService(
   config: ServiceConfig = {},
   log = createLog("off", () => {}),
 ): TestService {
-  const service = new TestService(config.basePath ?? "");
+  const service = new TestService(config.basePath ?? "", config.corsOrigins === undefined);
   let place: Place | undefined;
   beforeAll(async () => {
     place = await makePlace(engine === "SQLite" ? "sqlite" : "postgres");
@@ -233,7 +235,19 @@ export class Garden {
     await this.service.storage.apply(plants.map((each) => create({ garden: this.name, ...each })));
   };
 
-  /** The names in a list, and the target of the next page, if there is one. */
+  /** Expects a 400 that names exactly these pointers, parameters and headers. */
+  readonly refuse = async (
+    request: string,
+    places: string[],
+    ...sent: [SentBody?, SentHeaders?]
+  ) => {
+    const { errors } = await this.call(request, 400, ...sent);
+    expect({ request, sent, errors: errors.toSorted() }).toEqual({
+      ...{ request, sent, errors: places.toSorted() },
+    });
+  };
+
+  /** The names in a list. */
   readonly list = async (query = ""): Promise<string[]> => {
     const { json } = await this.call(`GET /plants?${query}`, 200);
     return json.map((plant: { name: string }) => plant.name);
@@ -296,12 +310,15 @@ export class Garden {
     const init = { headers, ...(sent !== undefined && { body: sent as string }) };
     const fetch = () => this.service.fetch(request, init);
     const response = await (status === 503 ? fetch() : insist(fetch));
-    // The runtime sends no body to HEAD: see raw-bytes.test.ts.
-    const text = request.startsWith("HEAD ") ? "" : await response.text();
+    // The runtime sends no body to HEAD (see raw-bytes.test.ts), and a stream doesn't end.
+    const isStream = response.headers.get("Content-Type") === "text/event-stream";
+    if (isStream) await response.body?.cancel();
+    const text = isStream || request.startsWith("HEAD ") ? "" : await response.text();
     const reply = new Reply(response, text, this.service.base);
-    const got = `${request} ${reply.status}: ${text.slice(0, 2_000)}`;
-    if ((status ?? reply.status) !== reply.status)
-      throw new Error(`Expected ${status}, and got ${got}`);
+    if (status !== undefined && status !== reply.status) {
+      const got = `${reply.status}: ${text.slice(0, 2_000)}`;
+      throw new Error(`${request} must be ${status}, and is ${got}`);
+    }
     this.service.check(request, typeof sent === "string" ? sent : undefined, reply);
     return reply;
   }

@@ -11,10 +11,9 @@ const range = (length: number, toId = (index: number) => index + 1) =>
 const named = (...names: string[]) => names.map((name) => ({ name, tag: "" }));
 const count = (tag: string, plants: number) => ({ tag, plants });
 
-onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
+onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
   const grown = (tags: readonly string[]) =>
     plant(tags.map((tag, index) => ({ id: BigInt(index + 1), name: `Plant ${index + 1}`, tag })));
-  const refuse = async (query: string) => (await call(`GET /plants?${query}`, 400)).errors;
 
   describe("a list", () => {
     test("is a JSON array of name and tag by ascending id, with include=id of the id, too", async () => {
@@ -51,13 +50,6 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
       expect(await walk("/plants?limit=0")).toEqual([[], named("a"), named("b")]);
     });
 
-    test.each([
-      ...["-1", "1.5", "1.0", "", "ten", "2147483648", "10000000000000000000", "1e2", "0x1"],
-      ...["%201", "1%0A", "%D9%A1", "%zz", "007", "%2B1", "+1", "-0"],
-    ])("with limit=%s is 400", async (limit) => {
-      expect(await refuse(`limit=${limit}`)).toEqual(["limit"]);
-    });
-
     test("starts after the id that after names, which is exact beyond 2^53", async () => {
       await plant([1n, 2n, far, far + 1n].map((id) => ({ id, name: `${id}` })));
       expect(await list("after=1&limit=1")).toEqual(["2"]);
@@ -67,19 +59,22 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
       expect(await list("after=9223372036854775807")).toEqual([]);
     });
 
-    test.each(["", "x", "1.5", "9223372036854775808", "-9223372036854775809", "007", "%2B7", "-0"])(
-      "with after=%s is 400",
-      async (after) => {
-        expect(await refuse(`after=${after}`)).toEqual(["after"]);
-      },
-    );
+    const longTag = encodeURIComponent(`${leaf.repeat(100)}x`);
+    const longSearch = encodeURIComponent(leaf.repeat(101));
 
-    test.each(["", "name", "id,name", "id,", "ID", "%20id", "id&include=id"])(
-      "with include=%s is 400",
-      async (include) => {
-        expect(await refuse(`include=${include}`)).toEqual(["include"]);
-      },
-    );
+    test.each([
+      ["limit", "-1 1.5 1.0  ten 2147483648 10000000000000000000 1e2 0x1 %201 1%0A %D9%A1 %zz"],
+      ["limit", "007 %2B1 +1 -0"],
+      ["after", " x 1.5 9223372036854775808 -9223372036854775809 007 %2B7 -0"],
+      ["include", " name id,name id, ID %20id id&include=id"],
+      ["order", " down DESC -id desc&order=desc"],
+      ["tag", `${"t".repeat(101)} ${longTag} %00 %ff %ed%a0%80 x&tag=x`],
+      ["q", ` ${longSearch} %20 %E3%80%80%0A a%00 %ff %ed%a0%80 a&q=a`],
+      // Words of accents only.
+      ["q", "%C2%B4 %CC%81 fern+%C2%A8"],
+    ])("with a wrong %s is 400 and says so: one of %p", async (name, values) => {
+      for (const value of values.split(" ")) await refuse(`GET /plants?${name}=${value}`, [name]);
+    });
 
     test("shows creates and deletes at once, and its links miss nothing meanwhile", async () => {
       await grow("a", "b", "c");
@@ -122,24 +117,10 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
 
     test("goes with limit, after, order and include, and Link keeps it", async () => {
       await grown(["a&b", "x", "a&b", "x", "a&b"]);
-      const [plant1, plant3, plant5] = [1, 3, 5].map((id) => ({
-        id,
-        name: `Plant ${id}`,
-        tag: "a&b",
-      }));
+      const page = (id: number) => [{ id, name: `Plant ${id}`, tag: "a&b" }];
       const query = "/plants?tag=a%26b&limit=1&include=id";
-      expect(await walk(query)).toEqual([[plant1], [plant3], [plant5]]);
-      expect(await walk(`${query}&order=desc&after=5`)).toEqual([[plant3], [plant1]]);
-    });
-
-    test.each([
-      "t".repeat(101),
-      encodeURIComponent(`${leaf.repeat(100)}x`),
-      "%00",
-      "%ff",
-      "x&tag=x",
-    ])("that no plant may have, or two of them, are 400: %#", async (tag) => {
-      expect(await refuse(`tag=${tag}`)).toEqual(["tag"]);
+      expect(await walk(query)).toEqual([page(1), page(3), page(5)]);
+      expect(await walk(`${query}&order=desc&after=5`)).toEqual([page(3), page(1)]);
     });
   });
 
@@ -163,13 +144,6 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
         }
       }
     });
-
-    test.each(["", "down", "DESC", "-id", "desc&order=desc"])(
-      "in another form is 400: %p",
-      async (order) => {
-        expect(await refuse(`order=${order}`)).toEqual(["order"]);
-      },
-    );
   });
 
   describe("q", () => {
@@ -234,18 +208,9 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
       expect(await search("fern")).toEqual(["fern b"]);
     });
 
-    test("has 1 to 100 code points", async () => {
+    test("has up to 100 code points", async () => {
       await grow(leaf.repeat(100));
       expect(await search(leaf.repeat(100))).toEqual([leaf.repeat(100)]);
-      expect(await refuse(`q=${encodeURIComponent(leaf.repeat(101))}`)).toEqual(["q"]);
-    });
-
-    test.each([
-      ...["", "%20", "%E3%80%80%0A", "a%00", "%ff", "%ed%a0%80", "a&q=a"],
-      // Words of accents only.
-      ...["%C2%B4", "%CC%81", "fern+%C2%A8"],
-    ])("of %p is 400", async (q) => {
-      expect(await refuse(`q=${q}`)).toEqual(["q"]);
     });
   });
 
@@ -285,17 +250,14 @@ onEachEngine(({ call, stranger, list, walk, grow, plant }) => {
       expect(await tags()).toEqual([count("a", 1), count("b", 1)]);
       await call("DELETE /plants/2", 204);
       expect(await tags()).toEqual([count("b", 1)]);
-      expect((await stranger("GET /tags", 200)).json).toEqual([]);
     });
 
-    test.each([
-      ["limit=-1", "limit"],
-      [`after=${"t".repeat(101)}`, "after"],
-      ["after=%00", "after"],
-      ["after=a&after=a", "after"],
-      ["include=id", "include"],
-    ])("with %s are 400", async (query, name) => {
-      expect((await call(`GET /tags?${query}`, 400)).errors).toEqual([name]);
+    test("with a wrong parameter are 400", async () => {
+      await refuse("GET /tags?limit=-1", ["limit"]);
+      for (const after of ["t".repeat(101), "%00", "a&after=a"]) {
+        await refuse(`GET /tags?after=${after}`, ["after"]);
+      }
+      await refuse("GET /tags?include=id", ["include"]);
     });
   });
 });

@@ -1,6 +1,6 @@
-/** The pages for people: their addresses, policies, caches and compression. */
+/** What needs no token: pages, their policies and caches, metrics, the document; and origins. */
 import { describe, expect, test } from "bun:test";
-import { openGarden } from "./garden.ts";
+import { onEachEngine, openGarden } from "./garden.ts";
 
 const { anonymous, service } = openGarden("SQLite");
 const below = openGarden("SQLite", { basePath: "/garden/v1" });
@@ -49,13 +49,15 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
   });
 
   test("is not sent again to a browser that has it", async () => {
-    const { header } = await anonymous(`GET ${path}`, 200).then((reply) => ({
-      header: reply.header("ETag") ?? "",
-    }));
-    for (const known of [`"x", ${header}`, header.slice(2), "*"]) {
-      const held = await anonymous(`GET ${path}`, 304, undefined, { "If-None-Match": known });
-      expect([held.text, held.header("ETag"), held.header("Cache-Control")]).toEqual([
-        ...["", header, "no-cache"],
+    const etag = (await anonymous(`GET ${path}`, 200)).header("ETag") ?? "";
+    for (const known of [`"x", ${etag}`, etag.slice(2), "*"]) {
+      const { text, headers } = await anonymous(`GET ${path}`, 304, undefined, {
+        "If-None-Match": known,
+      });
+      expect([text, headers.get("ETag"), headers.get("Cache-Control")]).toEqual([
+        "",
+        etag,
+        "no-cache",
       ]);
     }
     await anonymous(`GET ${path}`, 200, undefined, { "If-None-Match": '"x"' });
@@ -117,3 +119,43 @@ test.each(["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"])(
     await anonymous(`GET /assets/${name}`, 404);
   },
 );
+
+onEachEngine(({ anonymous, service }) => {
+  test("/metrics is Prometheus text, without a token", async () => {
+    const { text, headers } = await anonymous("GET /metrics", 200);
+    expect(headers.get("Content-Type")).toMatch(/^text\/plain\b/);
+    const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    expect(lines.length).toBeGreaterThan(10);
+    const isSample = (line: string) => /^[a-zA-Z_:][\w:]*(?:\{.*\})? \S+$/.test(line);
+    expect(lines.filter((line) => !isSample(line))).toEqual([]);
+  });
+
+  test("/openapi.json has the base path as its server, and is 304 for a client that has it", async () => {
+    const { json, headers } = await anonymous("GET /openapi.json", 200);
+    expect(headers.get("Content-Type")).toBe("application/json");
+    expect(json.servers[0].url).toBe(service.base || "/");
+    expect(JSON.stringify(json.components.securitySchemes)).toContain('"scheme":"bearer"');
+    const etag = headers.get("ETag") ?? "";
+    const known = { "If-None-Match": etag };
+    const same = await anonymous("GET /openapi.json", 304, undefined, known);
+    expect([same.text, same.header("ETag")]).toEqual(["", etag]);
+    await anonymous("GET /openapi.json", 200, undefined, { "If-None-Match": '"x"' });
+  });
+});
+
+describe("where only some origins are let in", () => {
+  const origins = ["https://a.example", "https://b.example"];
+  const { call } = openGarden("SQLite", { corsOrigins: origins });
+
+  test("each of them may read a response, cached or not, and no other", async () => {
+    const others = ["https://c.example", "https://a.example.evil.example", "null"];
+    const allowed: (string | undefined)[] = [];
+    for (const Origin of [...origins, ...origins, ...others, ...origins]) {
+      const reply = await call("GET /plants", 200, undefined, { Origin });
+      allowed.push(reply.header("Access-Control-Allow-Origin"));
+      expect(reply.header("Vary")).toContain("Origin");
+    }
+    const none = others.map(() => undefined);
+    expect(allowed).toEqual([...origins, ...origins, ...none, ...origins]);
+  });
+});
