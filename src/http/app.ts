@@ -27,7 +27,7 @@ import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import { readInput } from "./request.ts";
-import { type Reservation, ReservedBytes } from "./reserved-bytes.ts";
+import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { streamChunks } from "./stream.ts";
@@ -37,6 +37,7 @@ interface AppDeps {
   readonly context: Context;
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
   readonly scheduler: Scheduler;
+  readonly reservedBytes: ReservedBytes;
   readonly log: Log;
   readonly reportFailure: ReportFailure;
   readonly metrics: Metrics;
@@ -60,7 +61,7 @@ export interface App {
 }
 
 export function createApp(deps: AppDeps): App {
-  const { context, authenticator, scheduler, log, metrics, limiter } = deps;
+  const { context, authenticator, scheduler, reservedBytes, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [...operations, ...webPages, ...(context.basePath ? [redirectToConsole] : [])];
   const receive = createReceive(
@@ -69,7 +70,6 @@ export function createApp(deps: AppDeps): App {
     deps.beginTrace,
   );
   const cache = new ResponseCache();
-  const reservedBytes = new ReservedBytes();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const logOverload = createOverloadLog(log);
   const finish = createFinish(log, metrics, deps.reportFailure);

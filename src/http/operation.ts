@@ -68,7 +68,6 @@ export interface Input {
   readonly request: Request;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  readonly isHead: boolean;
 }
 
 export interface RequestBody<Value = unknown> {
@@ -156,7 +155,6 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
         readonly request: Request;
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
-        readonly isHead: boolean;
       },
     ) => Promise<Reply>;
   },

@@ -8,6 +8,7 @@ import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import { type StreamCounts, StreamLimit } from "../http/stream-limit.ts";
 import type { Log } from "../log.ts";
@@ -89,7 +90,7 @@ export function assemble(
   const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
   const spans = tracing && createSpanExporter(tracing, log, metrics);
   const scheduler = new Scheduler();
-  const turn = (garden: string) => scheduler.turn(garden);
+  const reservedBytes = new ReservedBytes();
   const events = new Events(storage, config.events !== "off");
   const limit = new StreamLimit(config.streamCounts);
   const readVersion = (garden: string) => storage.version(garden);
@@ -97,8 +98,8 @@ export function assemble(
   const feed = new EventFeed({ ...shared, events, limit });
   const app = createApp({
     context: {
-      plants: new Plants(storage, writer, turn),
-      lists: new Lists(turn),
+      plants: new Plants(storage, writer),
+      lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
       events,
       openStream: (...values) => feed.open(...values),
       basePath: config.basePath,
@@ -113,6 +114,7 @@ export function assemble(
     },
     authenticator,
     scheduler,
+    reservedBytes,
     log,
     reportFailure: (error, logIt) => readiness.logUnlessLost(error, logIt),
     metrics,
