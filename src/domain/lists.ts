@@ -1,6 +1,6 @@
 /**
- * What can be listed: plants, plants that a search finds, and tags. Each is read in steps whose size
- * the caller chooses, so that other requests can run in between.
+ * What can be listed: plants, plants that a search finds, and tags. Each is read in steps. Whoever
+ * reads a list chooses their size, so that other requests can run in between.
  */
 import {
   nameCodePointsMax,

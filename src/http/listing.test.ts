@@ -1,6 +1,6 @@
 /**
- * Lists, searches and tags on a real storage: what is read at a time, what waits and what is refused,
- * and how much memory a response takes.
+ * Lists, searches and tags on a real storage: what is read at a time, what waits and what is
+ * refused, and how much memory a response takes.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";

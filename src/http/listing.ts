@@ -1,8 +1,8 @@
 /**
- * A list as a response: a page, or a stream with a count. A page of plants is read at one moment and
- * links to the next one. Anything longer is read and sent step by step, at the client's pace and in
- * constant memory. Searches and tag counts go through many plants either way, a slice at a time, so
- * few of them begin at once.
+ * A list as a response: a page, or a stream with a count. A page of plants is read at one moment,
+ * and links to the next one. Anything longer is read and sent slice by slice, at the client's pace
+ * and in constant memory. Searches and tag counts go through many plants either way, so few of them
+ * begin at once.
  */
 import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { overloaded } from "../domain/errors.ts";

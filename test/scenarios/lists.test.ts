@@ -1,6 +1,5 @@
 /** Lists of many plants, lists that change while they are read, and lists that are cached. */
 import { describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
 import { create, remove } from "../storage/tested-storage.ts";
 import { engines, openWorld, readToFailure } from "./scenario.ts";
 
@@ -8,85 +7,157 @@ const range = (length: number, toId: (index: number) => number) =>
   Array.from({ length }, (_, index) => BigInt(toId(index)));
 
 describe.each(engines)("on %s, a list", (engine) => {
-  let logged = "";
-  const log = createLog("json", (text) => {
-    logged += text;
-  });
-  const world = openWorld(engine, {}, log);
+  const world = openWorld(engine);
   const countBroken = async () =>
     /^plantstore_broken_streams_total .*$/m.exec(
       await (await world.fetch("GET /metrics")).text(),
     )?.[0];
 
-  test("holds every plant exactly once if its links are followed, whatever the limit", async () => {
+  interface Listed {
+    readonly id: number;
+    readonly tag: string;
+  }
+
+  /** A list, whole, and the target of its link. */
+  async function read(token: string, target: string) {
+    const response = await world.call(token, `GET ${target}`);
+    expect(response.status).toBe(200);
+    const next = /<(.+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
+    return { items: (await response.json()) as Listed[], next };
+  }
+
+  test("holds every plant exactly once if its links are followed, up to a limit of 1,000", async () => {
     const ids = range(1_700, (index) => index * 3 - 900);
     const token = await world.plant("walk", ids);
-    for (const limit of [7, 499, 500, 501, 1_699, 1_700, 2_000, 2_001]) {
+    for (const limit of [7, 499, 999, 1_000]) {
       const visited: number[] = [];
       let target: string | undefined = `/plants?include=id&limit=${limit}`;
       while (target && visited.length <= ids.length) {
-        const response: Response = await world.call(token, `GET ${target}`);
-        const page = (await response.json()) as { id: number }[];
-        expect(page.length).toBeLessThanOrEqual(limit);
-        visited.push(...page.map(({ id }) => id));
-        target = /<(.+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
-        if (target && limit >= ids.length) throw new Error("There is a link after a whole list.");
+        const { items, next } = await read(token, target);
+        expect(items).toHaveLength(Math.min(limit, ids.length - visited.length));
+        visited.push(...items.map(({ id }) => id));
+        target = next;
       }
       expect(visited).toEqual(ids.map(Number));
     }
   });
 
-  test("of more than 2,000 has no link in HEAD", async () => {
-    const token = await world.plant(
-      "head",
-      range(2_500, (index) => index),
-    );
-    const linkOf = async (limit: number) =>
-      (await world.call(token, `HEAD /plants?limit=${limit}`)).headers.get("link");
-    expect([await linkOf(2_400), await linkOf(2_000)]).toEqual([null, expect.any(String)]);
+  test("of more than 1,000 has as many plants as it may, and no link", async () => {
+    const ids = range(1_700, (index) => index);
+    const token = await world.plant("stream", ids);
+    for (const query of ["", "q=plant&", "tag=&"]) {
+      for (const limit of [1_001, 1_699, 1_700, 1_701, 2_147_483_647]) {
+        const list = await read(token, `/plants?${query}include=id&limit=${limit}`);
+        expect(list.items.map(({ id }) => BigInt(id))).toEqual(ids.slice(0, limit));
+        expect(list.next).toBeUndefined();
+      }
+    }
+    const rest = await read(token, "/plants?include=id&order=desc&limit=1001&after=1500");
+    expect([rest.items.length, rest.items.at(-1)?.id]).toEqual([1_001, 499]);
+  });
+
+  test("has a link in HEAD where it has one in GET", async () => {
+    const ids = range(1_100, (index) => index);
+    const token = await world.plant("head", ids);
+    for (const [limit, isLinked] of [
+      [0, true],
+      [1_000, true],
+      [1_001, false],
+    ] as const) {
+      for (const method of ["GET", "HEAD"]) {
+        const response = await world.call(token, `${method} /plants?limit=${limit}`);
+        expect([limit, method, response.headers.has("link")]).toEqual([limit, method, isLinked]);
+        await response.body?.cancel();
+      }
+    }
+  });
+
+  test("of up to 1,000 shows one moment, however long its names", async () => {
+    const garden = "moment";
+    const name = "\u{1f331}".repeat(200);
+    const write = (id: bigint) => create({ garden, id, name });
+    await world.storage.apply(range(1_100, (index) => index * 2).map(write));
+    const token = await world.makeToken({ user: "planter", garden });
+    const response = await world.call(token, "GET /plants?include=id&limit=1000");
+    await world.storage.apply([write(1n), remove(998n, garden), remove(1_998n, garden)]);
+    const plants = (await response.json()) as Listed[];
+    expect(plants.map(({ id }) => id)).toEqual(range(1_000, (index) => index * 2).map(Number));
+    expect(response.headers.get("link")).toContain("after=1998&");
   });
 
   test.each([
     ["limit=2400", 1, 2_400],
     ["limit=2400&order=desc", 101, 2_500],
     ["limit=2400&tag=", 1, 2_400],
+    ["limit=2400&q=plant", 1, 2_400],
     ["limit=9999", 1, 2_500],
     ["", 1, 2_500],
-  ])("of more than 2,000 is whole if others write meanwhile: %s", async (query, first, last) => {
+  ])("of more than 1,000 is whole if others write meanwhile: %s", async (query, first, last) => {
     const garden = `written ${query}`;
-    const ids = range(2_500, (index) => index + 1);
+    const ids = range(2_500, (index) => index + 1).map((id) => id * 2n);
     const token = await world.plant(garden, ids);
     const response = await world.call(token, `GET /plants?include=id&${query}`);
-    const deleted = [200n, 2_200n];
+    const deleted = [400n, 4_400n];
     await world.storage.apply([
-      ...Array.from({ length: 500 }, () => create({ garden })),
+      ...range(500, (index) => 2_001 + index * 2).map((id) => create({ garden, id })),
       ...deleted.map((id) => remove(id, garden)),
     ]);
-    const plants = (await response.json()) as { id: number }[];
-    const listed = new Set(plants.map(({ id }) => BigInt(id)));
-    const missing = ids.filter((id) => id >= first && id <= last && !listed.has(id));
+    const plants = (await response.json()) as Listed[];
+    const listed = plants.map(({ id }) => BigInt(id));
+    expect(new Set(listed).size).toBe(plants.length);
+    const limit = Number(/limit=(\d+)/.exec(query)?.[1] ?? Number.POSITIVE_INFINITY);
+    expect(plants.length).toBeLessThanOrEqual(limit);
+    const end = listed.at(-1) ?? 0n;
+    const isReached = (id: bigint) => (query.includes("desc") ? id >= end : id <= end);
+    const missing = ids.filter((id) => isReached(id) && !listed.includes(id));
     expect(missing.filter((id) => !deleted.includes(id))).toEqual([]);
-    expect(listed.size).toBe(plants.length);
-    if (query.includes("2400")) expect(plants.length).toBeLessThanOrEqual(2_400);
+    // Plants that were added count toward the limit.
+    const reached = plants.length === limit ? [] : [BigInt(first * 2), BigInt(last * 2)];
+    for (const id of reached) expect(listed).toContain(id);
   });
 
-  test("of more than 2,000 breaks off rather than exceed its limit, which is no error", async () => {
-    const token = await world.plant(
-      "moving",
-      range(2_500, (index) => index * 2),
+  test("of tags has links up to a limit of 1,000, and as many tags as it may beyond", async () => {
+    const garden = "tags";
+    const tags = range(1_200, (index) => index).map(
+      (index) => `tag ${String(index).padStart(4, "0")}`,
     );
-    const before = await countBroken();
-    const response = await world.call(token, "GET /plants?include=id&limit=2400");
-    const failure = await readToFailure(response, async () => {
-      await world.plant("moving", [4_701n]);
-    });
-    expect(failure).toBeInstanceOf(Error);
-    expect(await countBroken()).toBe(before);
-    log.flush();
-    expect(logged).toContain(
-      '"level":"info","event":"list ended: plants were added within the page"',
+    await world.storage.apply(tags.map((tag) => create({ garden, tag })));
+    const token = await world.makeToken({ user: "planter", garden });
+    const visited: string[] = [];
+    let target: string | undefined = "/tags?limit=1000";
+    while (target) {
+      const { items, next }: Awaited<ReturnType<typeof read>> = await read(token, target);
+      visited.push(...items.map(({ tag }) => tag));
+      target = next;
+    }
+    expect(visited).toEqual(tags);
+    for (const limit of [1_001, 1_200, 9_999]) {
+      const { items, next } = await read(token, `/tags?limit=${limit}`);
+      expect([items.map(({ tag }) => tag), next]).toEqual([tags.slice(0, limit), undefined]);
+    }
+    const none = await read(token, "/tags?limit=0&after=tag%201000");
+    expect(none).toEqual({ items: [], next: "/tags?limit=1&after=tag%201000" });
+  });
+
+  test("of a search ends after 20,000 plants, and its link goes on", async () => {
+    const garden = "found";
+    const nameOf = (id: bigint) => (id === 20_050n ? "Royal fern" : "Ivy");
+    await world.storage.apply(
+      range(20_100, (index) => index + 1).map((id) => create({ garden, id, name: nameOf(id) })),
     );
-    expect(logged).not.toContain('"level":"error"');
+    const token = await world.makeToken({ user: "planter", garden });
+    for (const [limit, nextLimit] of [
+      [0, 1],
+      [1, 1],
+      [1_000, 1_000],
+    ]) {
+      const page = await read(token, `/plants?q=FERN&limit=${limit}`);
+      expect(page).toEqual({ items: [], next: `/plants?limit=${nextLimit}&after=20000&q=FERN` });
+      expect((await read(token, page.next ?? "")).items).toHaveLength(1);
+    }
+    for (const query of ["", "&limit=1001"]) {
+      expect((await read(token, `/plants?q=FERN${query}`)).items).toHaveLength(1);
+    }
   });
 
   test("breaks off once its token is revoked, which is no error of the service", async () => {
