@@ -72,6 +72,8 @@ interface CallDetails extends CreateOptions {
 }
 
 const pageSizeDefault = 1_000;
+/** Up to this limit, the service links to the next page. */
+const linkedMax = 1_000;
 /** Leaves room for the number of a bulk. */
 const manyKeyCharactersMax = 230;
 /** Each 412 means that somebody else's change was stored, so few updates need many tries. */
@@ -280,9 +282,12 @@ export class PlantStore {
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
     const response = await this.#call("GET", `/plants?${query}`, { signal });
     return parse(response, 200, ({ text, headers }) => {
+      const plants = parsePlants(text);
+      // A longer list has no link. If it is full, there may be more.
+      if (limit > linkedMax) return { plants, next: plants[limit - 1]?.id };
       // With a limit of 0, the link repeats the position we asked for.
       const next = limit === 0 ? undefined : parseNext(headers, position);
-      return { plants: parsePlants(text), next: next === undefined ? next : parseId(next) };
+      return { plants, next: next === undefined ? next : parseId(next) };
     });
   }
 

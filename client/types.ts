@@ -184,7 +184,10 @@ export interface EventPage {
 
 export interface Page {
   readonly plants: Plant[];
-  /** The id that the next page starts after; absent on the last page, and with a limit of 0. */
+  /**
+   * The id that the next page starts after; absent on the last page, and with a limit of 0. With a
+   * limit above 1,000, the next page may be empty.
+   */
   readonly next: bigint | undefined;
 }
 

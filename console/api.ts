@@ -35,7 +35,7 @@ export interface Summary {
 /** Plants per page while somebody scrolls. */
 export const pageSize = 500;
 /** Plants per page for a selection or an export. */
-export const pageSizeMax = 5_000;
+export const pageSizeMax = 1_000;
 export const tagsMax = 5_000;
 /** How many events to read at a time. */
 const eventsMax = 200;

@@ -172,7 +172,7 @@ const builds: readonly BrokenBuild[] = [
     "serves requests first come, first served",
     /took|the quiet user got/,
     async (program) => {
-      const crowd = crowds.find(({ name }) => name === "HEADs of 2,000 plants") as Crowd;
+      const crowd = crowds.find(({ name }) => name === "HEADs of 1,000 plants") as Crowd;
       const options = { connections: 600, durationMs: 2_000, leniency: 6, program };
       return (await tryCrowd(crowd, "sqlite, 1 thread", options)).faults;
     },

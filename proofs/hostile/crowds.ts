@@ -152,11 +152,11 @@ export const crowds: readonly Crowd[] = [
     send: (token) => request("POST /plants/bulk", token, [json, randomKey()], randomBulk()),
   },
   {
-    name: "HEADs of 2,000 plants",
+    name: "HEADs of 1,000 plants",
     connections: 600,
     plants: 20_000,
     hasNoBody: true,
-    send: (token, turn) => request(`HEAD /plants?limit=2000&after=${turn % 18_000}`, token),
+    send: (token, turn) => request(`HEAD /plants?limit=1000&after=${turn % 18_000}`, token),
   },
   {
     name: "lists of 500",

@@ -18,7 +18,7 @@ const rows: readonly [connections: number, crowd: string, setup: SetupName][] = 
   [6_000, "unfinished bodies, no token", "sqlite, 1 thread"],
   [500, "unread library, no token", "sqlite, 1 thread"],
   [160, "bulks of 256", "sqlite, 2 threads"],
-  [600, "HEADs of 2,000 plants", "sqlite, 1 thread"],
+  [600, "HEADs of 1,000 plants", "sqlite, 1 thread"],
   [600, "lists of 500, each another one", "postgres, 1 instance"],
   [100, "unread bulk results", "sqlite, 1 thread"],
   [50, "slow readers", "postgres, 1 instance"],

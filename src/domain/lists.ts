@@ -1,6 +1,6 @@
 /**
- * What can be listed: plants, plants that a search finds, and tags. Each is read in bounded steps,
- * so that other requests can run in between.
+ * What can be listed: plants, plants that a search finds, and tags. Each is read in steps. Whoever
+ * reads a list chooses their size, so that other requests can run in between.
  */
 import {
   nameCodePointsMax,
@@ -14,25 +14,21 @@ import type { CountedTag, Order, PlantReader } from "./storage.ts";
 
 /** A list that is read step by step. A position is what a list goes on after. */
 export interface Scan<Item, Position> {
-  /** A page with a limit ends after it has looked at this many plants, whatever it found. */
-  readonly looksMax?: number;
+  /** A search and a count look at more plants than they list. */
+  readonly kind: "list" | "search" | "count";
+  /** Where the next step goes on; absent: at the beginning. */
+  readonly position: Position | undefined;
   positionOf(item: Item): Position;
-  isPast(position: Position, last: Position): boolean;
-  /** Of names and tags, in UTF-16 units. */
-  textOf(item: Item): number;
   /**
-   * Looks at up to `count` plants or tags after a position, or at fewer if they have more text than
-   * `textMax`, which is at least `itemTextMax`.
+   * Looks at up to `plants` plants, and lists what it finds: fewer items if they have more text
+   * than `textMax`, but at least one. A step that fails can be tried again.
    */
-  read(after: Position | undefined, count: number, textMax: number): Promise<Step<Item, Position>>;
-  /** Finds the last of the next `count` items faster than `read` does; absent: use that. */
-  seek?(after: Position | undefined, count: number): Promise<Position | undefined>;
+  next(plants: number, textMax?: number): Promise<Step<Item>>;
 }
 
-export interface Step<Item, Position> {
+export interface Step<Item> {
   readonly items: readonly Item[];
-  /** Where the next step goes on. */
-  readonly position: Position | undefined;
+  /** How many plants it looked at. */
   readonly looks: number;
   /** True only if the list surely ends here. */
   readonly isLast: boolean;
@@ -43,112 +39,120 @@ export interface TagCount {
   readonly plants: number;
 }
 
-/** The most text an item can have: two UTF-16 units per code point. */
-export const itemTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
-const searchedPlantsMax = 20_000;
-/** Counting this many takes a millisecond or two, and nothing else runs meanwhile. */
-const countedPlantsMax = 4_000;
+export type PlantScan = Scan<Plant, PlantId>;
+
+export interface PlantQuery {
+  readonly after?: PlantId | undefined;
+  /** Only plants with exactly this tag. */
+  readonly tag?: string | undefined;
+  readonly order?: Order | undefined;
+}
+
+/** The most text a plant can have: two UTF-16 units per code point. */
+const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 /** Roughly how long a tag's count is as text. */
 const countText = 16;
 
-export type PlantScan = Scan<Plant, PlantId>;
-
-/** All plants of a garden, or those with a tag. */
+/** All plants of a garden, or those with a tag. A step is read at one moment. */
 export function scanPlants(
   reader: PlantReader,
   garden: string,
-  { tag, order }: { readonly tag?: string | undefined; readonly order?: Order | undefined },
+  { after, tag, order }: PlantQuery,
 ): PlantScan {
-  const textOf = ({ name, tag }: Plant) => name.length + tag.length;
+  let position = after;
   return {
-    positionOf: ({ id }) => id,
-    isPast: (id, last) => (order === "desc" ? id < last : id > last),
-    textOf,
-    async read(after, count, textMax) {
-      const isBounded = count * itemTextMax > textMax;
-      const options = { tag, order, textMax: isBounded ? textMax : undefined };
-      const items = await reader.list(garden, after, count, options);
-      // Fewer than asked for: the list ended, or the next plant didn't fit.
-      let isLast = items.length < count;
-      if (isLast && isBounded) {
-        const text = items.reduce((sum, plant) => sum + textOf(plant), 0);
-        isLast = text <= textMax - itemTextMax;
-      }
-      return { items, position: items.at(-1)?.id ?? after, looks: items.length, isLast };
+    kind: "list",
+    get position() {
+      return position;
     },
-    seek: (after, count) => reader.seek(garden, after, count, { tag, order }),
+    positionOf: ({ id }) => id,
+    async next(plants, textMax) {
+      const items = await reader.list(garden, position, plants, { tag, order, textMax });
+      position = items.at(-1)?.id ?? position;
+      // Fewer than asked for: the list ended, or the next plant didn't fit.
+      const hasRoom = textMax === undefined || textOf(items) <= textMax - plantTextMax;
+      return { items, looks: items.length, isLast: items.length < plants && hasRoom };
+    },
   };
+}
+
+function textOf(plants: readonly Plant[]): number {
+  return plants.reduce((sum, { name, tag }) => sum + name.length + tag.length, 0);
 }
 
 /** Of these plants, the ones that match. */
 export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolean): PlantScan {
-  const { positionOf, isPast, textOf } = plants;
   return {
-    looksMax: searchedPlantsMax,
-    positionOf,
-    isPast,
-    textOf,
-    async read(after, count, textMax) {
-      const step = await plants.read(after, count, textMax);
+    kind: "search",
+    get position() {
+      return plants.position;
+    },
+    positionOf: plants.positionOf,
+    async next(count, textMax) {
+      const step = await plants.next(count, textMax);
       return { ...step, items: step.items.filter(matches) };
     },
   };
 }
 
 /**
- * The tags of a garden in code point order, with their numbers of plants. Counting walks the index
- * by tag, a few thousand plants at a time. A tag that fits into one step is counted in one
- * statement, so its number is exact for that moment. A tag with more plants takes several steps,
- * and a plant that is added or deleted meanwhile counts only if its step comes later.
+ * The tags of a garden in code point order, with their numbers of plants. Each step counts along
+ * the index by tag. A tag that fits into a step is counted in one statement, so its number is exact
+ * for that moment. A tag with more plants takes several steps, and a plant that is added or deleted
+ * meanwhile counts only if its step comes later.
  */
 export function scanTags(
   reader: PlantReader,
   garden: string,
-  turn: (garden: string) => Promise<unknown>,
+  after: string | undefined,
 ): Scan<TagCount, string> {
-  const textOf = ({ tag }: TagCount) => tag.length + countText;
-
-  /** Counts the rest of a tag that has more plants than a step counts. */
-  async function countLong({ tag, plants, lastId }: CountedTag): Promise<Step<TagCount, string>> {
-    let looks = plants;
-    let isLast = false;
-    for (let last = lastId; last < plantIdMax; ) {
-      await turn(garden);
-      const from = { tag, id: last + 1n };
-      const [counted, other] = await reader.countByTag(garden, from, countedPlantsMax);
-      isLast = counted === undefined;
-      if (counted?.tag !== tag) break;
-      looks += counted.plants;
-      last = counted.lastId;
-      isLast = other === undefined && counted.plants < countedPlantsMax;
-      if (isLast || other) break;
-    }
-    return { items: [{ tag, plants: looks }], position: tag, looks, isLast };
-  }
-
+  let position = after;
+  /** A tag that has more plants than a step counts: its plants so far, and the last of them. */
+  let long: CountedTag | undefined;
   return {
+    kind: "count",
+    get position() {
+      return position;
+    },
     positionOf: ({ tag }) => tag,
-    isPast: (tag, last) => Buffer.compare(Buffer.from(tag), Buffer.from(last)) > 0,
-    textOf,
-    async read(after, count, textMax) {
-      // No tag contains U+0000, so none is between a tag and that tag with U+0001 after it.
-      const from = { tag: after === undefined ? "" : `${after}\u0001`, id: plantIdMin };
-      const found = await reader.countByTag(garden, from, countedPlantsMax);
+    async next(plants, textMax = Number.POSITIVE_INFINITY) {
+      const from = long ? { tag: long.tag, id: long.lastId + 1n } : startAfter(position);
+      const found = await reader.countByTag(garden, from, plants);
       const looks = found.reduce((sum, { plants }) => sum + plants, 0);
-      const isEnd = looks < countedPlantsMax;
-      const [first] = found;
-      // The last tag of a full step may have more plants. It's counted again from its first plant.
-      const whole = isEnd ? found : found.slice(0, -1);
-      if (first && whole.length === 0) return countLong(first);
-      const items: TagCount[] = [];
-      let text = 0;
-      for (const { tag, plants } of whole) {
-        text += textOf({ tag, plants });
-        if (items.length === count || text > textMax) break;
-        items.push({ tag, plants });
-      }
-      const isLast = isEnd && items.length === whole.length;
-      return { items, position: items.at(-1)?.tag ?? after, looks, isLast };
+      const counted = long ? continueCount(long, found) : found;
+      const isEnd = looks < plants;
+      // The last tag of a full step may have more plants.
+      const open = isEnd || counted.at(-1)?.lastId === plantIdMax ? undefined : counted.at(-1);
+      const whole = open ? counted.slice(0, -1) : counted;
+      const items = takeCounts(whole, textMax);
+      position = items.at(-1)?.tag ?? position;
+      // If others came before it, it's counted again from its first plant, in one statement.
+      long = whole.length === 0 ? open : undefined;
+      return { items, looks, isLast: isEnd && items.length === whole.length };
     },
   };
+}
+
+/** No tag contains U+0000, so none is between a tag and that tag with U+0001 after it. */
+function startAfter(tag: string | undefined): { readonly tag: string; readonly id: PlantId } {
+  return { tag: tag === undefined ? "" : `${tag}\u0001`, id: plantIdMin };
+}
+
+/** Adds what was counted of a long tag before to what was found after it. */
+function continueCount(long: CountedTag, found: readonly CountedTag[]): readonly CountedTag[] {
+  const [first, ...others] = found;
+  if (first?.tag !== long.tag) return [long, ...found];
+  return [{ ...first, plants: long.plants + first.plants }, ...others];
+}
+
+/** The first counts, up to this much text, but at least one. */
+function takeCounts(counts: readonly CountedTag[], textMax: number): TagCount[] {
+  const taken: TagCount[] = [];
+  let text = 0;
+  for (const { tag, plants } of counts) {
+    text += tag.length + countText;
+    if (text > textMax && taken.length > 0) break;
+    taken.push({ tag, plants });
+  }
+  return taken;
 }

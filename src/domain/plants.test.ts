@@ -24,12 +24,7 @@ beforeEach(async () => {
   storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
   const writer = new GroupCommit(storage, groupCommitDefaults);
-  plants = new Plants(
-    storage,
-    writer,
-    async () => {},
-    () => nowMs,
-  );
+  plants = new Plants(storage, writer, () => nowMs);
 });
 
 afterEach(async () => {
@@ -72,7 +67,7 @@ describe("an outcome of the writer", () => {
         return writes.map((_, index) => ({ kind: "created", id: BigInt(index), replayed }));
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
-      const failing = new Plants(storage, writer, async () => {});
+      const failing = new Plants(storage, writer);
       const slices = (count: number) => Array.from({ length: count * slicePlants }, () => fern());
       const refused = await failing
         .createMany(alice, slices(2), key, () => {})
@@ -100,7 +95,7 @@ describe("an outcome of the writer", () => {
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
       const ids = Array.from({ length: 257 }, (_, index) => BigInt(index));
-      return new Plants(storage, writer, async () => {}).deleteMany(alice, ids).catch((e) => e);
+      return new Plants(storage, writer).deleteMany(alice, ids).catch((e) => e);
     };
     expect(await failing("deleted")).toMatchObject({
       code: "unavailable",
@@ -114,7 +109,7 @@ describe("an outcome of the writer", () => {
     [{ kind: "full", limit: "keys", max: 10_000 }, "storage-full", /Retry without .* or wait/],
   ])("%j says what to do", async (outcome, code, message) => {
     const writer = { write: async () => outcome, writeAll: async () => [outcome] };
-    const creating = new Plants(storage, writer, async () => {}).create(alice, fern(), "key");
+    const creating = new Plants(storage, writer).create(alice, fern(), "key");
     const refused = await creating.catch((error) => error);
     expect(refused).toMatchObject({ code, message: expect.stringMatching(message) });
   });

@@ -5,6 +5,7 @@
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import {
+  type PlantQuery,
   type PlantScan,
   type Scan,
   scanMatches,
@@ -14,14 +15,7 @@ import {
 } from "./lists.ts";
 import { type Plant, type PlantDraft, type PlantId, plantIdMin } from "./plant.ts";
 import { createMatcher } from "./search.ts";
-import type {
-  CreateWrite,
-  Order,
-  Outcome,
-  PlantReader,
-  PlantWriter,
-  Preconditions,
-} from "./storage.ts";
+import type { CreateWrite, Outcome, PlantReader, PlantWriter, Preconditions } from "./storage.ts";
 
 export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
@@ -33,10 +27,7 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
-interface ListQuery {
-  /** Only plants with exactly this tag. */
-  readonly tag?: string | undefined;
-  readonly order?: Order | undefined;
+interface ListQuery extends PlantQuery {
   /** Only plants that this search finds. */
   readonly search?: string | undefined;
 }
@@ -54,19 +45,11 @@ export class Plants {
   readonly #reader: PlantReader;
   readonly #writer: PlantWriter;
   readonly #nowMs: () => number;
-  readonly #turn: (garden: string) => Promise<unknown>;
 
-  /** `turn` resolves when a garden may go on with long work. */
-  constructor(
-    reader: PlantReader,
-    writer: PlantWriter,
-    turn: (garden: string) => Promise<unknown>,
-    nowMs: () => number = Date.now,
-  ) {
+  constructor(reader: PlantReader, writer: PlantWriter, nowMs: () => number = Date.now) {
     this.#reader = reader;
     this.#writer = writer;
     this.#nowMs = nowMs;
-    this.#turn = turn;
   }
 
   /**
@@ -124,14 +107,14 @@ export class Plants {
   }
 
   /** The plants of the caller's garden, by id. */
-  list({ garden }: Caller, { tag, order, search }: ListQuery): PlantScan {
-    const plants = scanPlants(this.#reader, garden, { tag, order });
+  list({ garden }: Caller, { search, ...query }: ListQuery): PlantScan {
+    const plants = scanPlants(this.#reader, garden, query);
     return search === undefined ? plants : scanMatches(plants, createMatcher(search));
   }
 
-  /** The tags of the caller's garden. */
-  tags({ garden }: Caller): Scan<TagCount, string> {
-    return scanTags(this.#reader, garden, this.#turn);
+  /** The tags of the caller's garden, after a tag. */
+  tags({ garden }: Caller, after: string | undefined): Scan<TagCount, string> {
+    return scanTags(this.#reader, garden, after);
   }
 
   /** How many plants the caller's garden holds now. */

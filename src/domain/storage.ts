@@ -90,14 +90,6 @@ export interface PlantReader {
     options?: ListOptions,
   ): Promise<readonly Plant[]>;
 
-  /** The id of the last of the first `count` plants after `after`; absent when there is none. */
-  seek(
-    garden: string,
-    after: PlantId | undefined,
-    count: number,
-    options?: Pick<ListOptions, "tag" | "order">,
-  ): Promise<PlantId | undefined>;
-
   /**
    * Counts `count` plants of the garden from a position on, by tag. Tags are in code point order,
    * and the plants of a tag are in the order of their ids. If fewer are counted, there are no more.

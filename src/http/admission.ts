@@ -5,7 +5,7 @@
  */
 import { overloaded, type PlantStoreError } from "../domain/errors.ts";
 import type { Arrival } from "./arrival.ts";
-import { type Reservation, ReservedBytes } from "./reserved-bytes.ts";
+import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** `refusal`: why a request that needs a token is refused. */
@@ -17,10 +17,11 @@ type Handle = (
 
 export class Admission {
   readonly #scheduler: Scheduler;
-  readonly #reservedBytes = new ReservedBytes();
+  readonly #reservedBytes: ReservedBytes;
 
-  constructor(scheduler: Scheduler) {
+  constructor(scheduler: Scheduler, reservedBytes: ReservedBytes) {
     this.#scheduler = scheduler;
+    this.#reservedBytes = reservedBytes;
   }
 
   /** Runs `handle` in its turn. Avoids awaits: one costs as much as sending a cached list. */

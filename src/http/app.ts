@@ -24,7 +24,7 @@ import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import { readInput } from "./request.ts";
-import type { Reservation } from "./reserved-bytes.ts";
+import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { serviceOperations } from "./service-operations.ts";
@@ -35,6 +35,7 @@ interface AppDeps {
   readonly context: Context;
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached" | "findGarden">;
   readonly scheduler: Scheduler;
+  readonly reservedBytes: ReservedBytes;
   readonly log: Log;
   readonly reportFailure: ReportFailure;
   readonly metrics: Metrics;
@@ -56,7 +57,7 @@ export interface App {
 }
 
 export function createApp(deps: AppDeps): App {
-  const { context, authenticator, scheduler, log, metrics, limiter } = deps;
+  const { context, authenticator, scheduler, reservedBytes, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [
     ...operations,
@@ -66,7 +67,7 @@ export function createApp(deps: AppDeps): App {
   ];
   const receive = createReceive(createRouter(context.basePath, all), authenticator);
   const cache = new ResponseCache();
-  const admission = new Admission(scheduler);
+  const admission = new Admission(scheduler, reservedBytes);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const logOverload = createOverloadLog(log);
   const finish = createFinish(log, metrics, deps.reportFailure);

@@ -1,6 +1,6 @@
 /** A request's end: counted and logged. */
 import type { Caller } from "../domain/caller.ts";
-import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Arrival } from "./arrival.ts";
@@ -28,9 +28,8 @@ export function createFinish(
     const { method } = request;
     const route = arrival.route?.path;
     const durationMs = performance.now() - arrival.startedAtMs;
-    const reason = error instanceof PlantStoreError && expectedEnds[error.code];
-    if (reason) {
-      log.event("info", `list ended: ${reason}`, { requestId });
+    if (error instanceof PlantStoreError && error.code === "unauthenticated") {
+      log.event("info", "list ended: its token is not valid any more", { requestId });
     } else if (error !== undefined) {
       metrics.countBrokenStream();
       report(error, () => log.event("error", "stream broke off", { requestId, error }));
@@ -56,12 +55,6 @@ function levelOf(operation: Operation | undefined, status: number): LogLevel {
   if (status >= 500) return "warn";
   return operation?.isProbe && status < 400 ? "debug" : "info";
 }
-
-/** Why a list may break off without a failure of the service. */
-const expectedEnds: { readonly [Code in ErrorCode]?: string } = {
-  unauthenticated: "its token is not valid any more",
-  conflict: "plants were added within the page",
-};
 
 const overloadLogMs = 1_000;
 

@@ -1,212 +1,178 @@
 /**
- * Lists of any length in constant memory. A short list is sent whole; a longer one is read page by
- * page, at the client's pace.
+ * A list as a response: a page, or a stream with a count. A page of plants is read at one moment,
+ * and links to the next one. Anything longer is read and sent slice by slice, at the client's pace
+ * and in constant memory. Searches and tag counts go through many plants either way, so few of them
+ * begin at once.
  */
 import { FairSemaphore } from "../async/fair-semaphore.ts";
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import { itemTextMax, type Scan } from "../domain/lists.ts";
-import type { Source } from "./stream.ts";
+import { overloaded } from "../domain/errors.ts";
+import type { Scan, Step } from "../domain/lists.ts";
+import type { ReservedBytes } from "./reserved-bytes.ts";
+import { ChunkSizes, type Source } from "./stream.ts";
 
-export interface ListRange<Position> {
-  readonly limit?: number | undefined;
-  readonly after?: Position | undefined;
+export interface Listing<Position> {
+  /** Short lists are sent whole. */
+  readonly body: string | Source<string | Uint8Array>;
+  /** The next page; absent after the last one, and with a stream. */
+  readonly next?: NextPage<Position> | undefined;
 }
 
-export interface Listing<Item, Position> {
-  readonly first: readonly Item[];
-  /** The pages after `first`, perhaps none; absent if the list is short and sent whole. */
-  readonly rest?: Source<readonly Item[]> | undefined;
-  /** What goes on where `limit` cut the list short; absent when the list is complete. */
-  readonly next?: ListRange<Position> | undefined;
+interface NextPage<Position> {
+  readonly limit: number;
+  readonly after: Position | undefined;
 }
 
-/** A page is read at one moment and sent as one chunk: 1,000 plants, or fewer with long names. */
+/** What a client sees of an item. */
+type Show<Item> = (item: Item) => unknown;
+
 const pageItemsMax = 1_000;
-/** A list with a limit up to this is read at one moment if it fits into a page's text. */
-const snapshotItemsMax = 2_000;
+/** A page of a search ends after it has looked at this many plants, whatever it found. */
+const searchedPlantsMax = 20_000;
+/** Reading, searching or counting this many plants takes a millisecond or two. */
+const slicePlants = { list: 1_000, search: 1_000, count: 4_000 } as const;
 /** Of names and tags, in UTF-16 units: 40 to 100 KiB as JSON. */
-const pageTextMax = 32 * 1024;
-/** A list with more text is a stream even if it is one page, because only streams are counted. */
-const wholeTextMax = 16 * 1024;
-/** A client that reads slowly holds a page in memory, so many such clients get smaller pages. */
-const openPagesTextMax = 2 * 1024 * 1024;
-const pageTextMin = 2 * 1024;
-const seekItemsMax = 4_000;
+const sliceTextMax = 32 * 1024;
 /**
- * How many lists that may be long begin at the same time, in all and in one garden. With more, each
- * of them waits for every read, and most are refused after some of their work.
+ * A text of up to this many characters is sent whole, and may be cached. A longer one is a stream,
+ * because only streams say when they have been sent.
  */
-const beginningMax = 64;
-const gardenBeginningMax = 16;
+const wholeCharactersMax = 64 * 1024;
+/** How many searches and counts begin at the same time, in all and in one garden. */
+const placesMax = 64;
+const gardenPlacesMax = 16;
+/** A search may find nothing for long. A space this often keeps its connection from being idle. */
+const signOfLifeMs = 1_000;
 
-/** The lists of one thread. Their open pages share a bounded amount of memory. */
+const encoder = new TextEncoder();
+
+/** The lists of one thread. */
 export class Lists {
   readonly #turn: (garden: string) => Promise<unknown>;
-  readonly #beginning = new FairSemaphore(beginningMax, gardenBeginningMax);
-  #open = 0;
+  readonly #reservedBytes: ReservedBytes;
+  readonly #places = new FairSemaphore(placesMax, gardenPlacesMax);
+  readonly #chunkSizes = new ChunkSizes({ min: 2_048, max: sliceTextMax, total: 2 * 1024 * 1024 });
 
   /** `turn` resolves when a garden may go on with long work. */
-  constructor(turn: (garden: string) => Promise<unknown>) {
+  constructor(turn: (garden: string) => Promise<unknown>, reservedBytes: ReservedBytes) {
     this.#turn = turn;
+    this.#reservedBytes = reservedBytes;
   }
 
+  /** Up to `limit` items, or all. Fails with `overloaded` if it has to wait too long to begin. */
   read<Item, Position>(
     garden: string,
     scan: Scan<Item, Position>,
-    { limit, after }: ListRange<Position>,
-  ): Promise<Listing<Item, Position>> {
-    if (limit === undefined) return this.#beginning.run(garden, () => this.#readAll(scan, after));
-    const read = () => this.#readPage(garden, scan, after, limit);
-    return limit * itemTextMax <= pageTextMax ? read() : this.#beginning.run(garden, read);
-  }
-
-  async #readAll<Item, Position>(
-    scan: Scan<Item, Position>,
-    after: Position | undefined,
-  ): Promise<Listing<Item, Position>> {
-    const { items, position, isLast } = await scan.read(after, pageItemsMax, this.#textMax());
-    return isLast
-      ? this.#onePage(scan, items)
-      : { first: items, rest: this.#readOn(scan, position) };
+    limit: number | undefined,
+    show: Show<Item>,
+  ): Promise<Listing<Position>> {
+    const read = () =>
+      limit !== undefined && limit <= pageItemsMax
+        ? this.#readPage(garden, scan, limit, show)
+        : this.#openStream(scan, limit ?? Number.POSITIVE_INFINITY, show);
+    return scan.kind === "list" ? read() : this.#places.run(garden, read);
   }
 
   async #readPage<Item, Position>(
     garden: string,
     scan: Scan<Item, Position>,
-    after: Position | undefined,
     limit: number,
-  ): Promise<Listing<Item, Position>> {
-    const { looksMax } = scan;
-    const textMax = this.#textMax();
+    show: Show<Item>,
+  ): Promise<Listing<Position>> {
+    const start = scan.position;
     // One item more than requested shows whether the limit cut the list short.
-    const count = Math.min(limit, snapshotItemsMax) + 1;
-    const first: Item[] = [];
-    let [text, looks, position] = [0, 0, after];
-    while (first.length < count && looks !== looksMax && text <= textMax - itemTextMax) {
-      if (looks > 0) await this.#turn(garden);
-      const wanted = countOf(scan, looks, count - first.length);
-      const step = await scan.read(position, wanted, textMax - text);
-      for (const item of step.items) {
-        first.push(item);
-        text += scan.textOf(item);
-      }
-      looks += step.looks;
-      position = step.position;
-      if (step.isLast && first.length <= limit) return this.#onePage(scan, first);
-    }
+    const found =
+      scan.kind === "list"
+        ? await scan.next(limit + 1)
+        : await this.#search(garden, scan, limit + 1);
+    const items = found.items.slice(0, limit);
+    const body = this.#holdPage(garden, `[${renderItems(items, show)}]`);
+    const isCut = found.items.length > limit;
+    if (!isCut && found.isLast) return { body };
+    const last = items.at(-1);
+    const end = last === undefined ? start : scan.positionOf(last);
     // A page of 0 would link to itself forever, so its link asks for pages of 1.
-    if (limit === 0) {
-      return { first: [], next: { limit: 1, after: first.length > 0 ? after : position } };
-    }
-    if (first.length > limit) {
-      const page = first.slice(0, limit);
-      return this.#onePage(scan, page, { limit, after: scan.positionOf(page.at(-1) as Item) });
-    }
-    if (looks === looksMax) return this.#onePage(scan, first, { limit, after: position });
-    // The page is too long for one chunk. Its end is found first, because `next` goes out in a
-    // header, before the items.
-    const others = limit - first.length;
-    const { last, isLast } = await this.#findEnd(garden, scan, position, others, looks);
-    const next = isLast ? undefined : { limit, after: last };
-    if (last === position) return this.#onePage(scan, first, next);
-    return { first, rest: this.#readOn(scan, position, { last, count: others }), next };
+    return { body, next: { limit: limit || 1, after: isCut ? end : scan.position } };
   }
 
-  /** The position of the last of the next `count` items, and whether the list ends there. */
-  async #findEnd<Item, Position>(
+  /** Searches or counts, slice by slice, until there are `count` items or the page ends. */
+  async #search<Item, Position>(
     garden: string,
     scan: Scan<Item, Position>,
-    after: Position | undefined,
     count: number,
-    alreadyLooked: number,
-  ): Promise<{ readonly last: Position | undefined; readonly isLast: boolean }> {
-    let [remaining, looks, last] = [count, alreadyLooked, after];
-    while (remaining > 0) {
-      if (looks === scan.looksMax) return { last, isLast: false };
-      await this.#turn(garden);
-      if (scan.seek) {
-        const step = Math.min(remaining, seekItemsMax);
-        const found = await scan.seek(last, step);
-        if (found === undefined) return { last, isLast: true };
-        last = found;
-        remaining -= step;
-        continue;
-      }
-      const step = await scan.read(last, countOf(scan, looks, pageItemsMax), pageTextMax);
-      const passed = step.items.slice(0, remaining);
-      remaining -= passed.length;
+  ): Promise<Step<Item>> {
+    const looksMax = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
+    const items: Item[] = [];
+    for (let looks = 0; ; await this.#turn(garden)) {
+      const plants = Math.min(slicePlants[scan.kind], looksMax - looks);
+      const step = await withoutRefusal(() => scan.next(plants, sliceTextMax));
+      items.push(...step.items);
       looks += step.looks;
-      last = remaining === 0 ? scan.positionOf(passed.at(-1) as Item) : step.position;
-      if (step.isLast && passed.length === step.items.length) return { last, isLast: true };
+      const { isLast } = step;
+      if (isLast || items.length >= count || looks === looksMax) return { items, looks, isLast };
     }
-    const { items, isLast } = await scan.read(last, 1, itemTextMax);
-    return { last, isLast: isLast && items.length === 0 };
   }
 
-  #onePage<Item, Position>(
-    { textOf }: Scan<Item, Position>,
-    first: readonly Item[],
-    next?: ListRange<Position>,
-  ): Listing<Item, Position> {
-    const text = first.reduce((sum, item) => sum + textOf(item), 0);
-    if (text <= wholeTextMax) return { first, next };
-    return { first, rest: { next: async () => undefined, close: this.#countOpen() }, next };
-  }
-
-  /** The pages after a position, up to a last item or to the end of the list. */
-  #readOn<Item, Position>(
-    scan: Scan<Item, Position>,
-    after: Position | undefined,
-    bound: { readonly last?: Position | undefined; readonly count?: number } = {},
-  ): Source<readonly Item[]> {
-    const { last, count = Number.POSITIVE_INFINITY } = bound;
-    let remaining = count;
-    let position = after;
-    let isOpen = true;
-    const countClosed = this.#countOpen();
-    const close = () => {
-      isOpen = false;
-      countClosed();
-    };
-    const isPast = (each: Position) => last !== undefined && scan.isPast(each, last);
+  /** A page that isn't short counts toward its garden's reserved bytes until it is sent. */
+  #holdPage(garden: string, text: string): Listing<unknown>["body"] {
+    if (text.length <= wholeCharactersMax) return text;
+    let bytes: Uint8Array | undefined = encoder.encode(text);
+    const reserved = this.#reservedBytes.open(garden);
+    reserved.add(bytes.length);
     return {
-      next: async () => {
-        if (!isOpen) return undefined;
-        const step = await waitingOn(() => scan.read(position, pageItemsMax, this.#textMax()));
-        const page = step.items.filter((item) => !isPast(scan.positionOf(item)));
-        remaining -= page.length;
-        if (remaining < 0) {
-          // Items were added before `last`, and nobody knows which they are. Sending all would
-          // exceed the limit, and `next`, which went out first, would skip what is left out.
-          throw new PlantStoreError("conflict", "Plants were added within the page.");
-        }
-        position = step.position as Position;
-        if (step.isLast || position === last || isPast(position)) close();
-        return page;
+      async next() {
+        const sent = bytes;
+        bytes = undefined;
+        return sent;
       },
-      close,
+      close: () => reserved.release(),
     };
   }
 
-  /** How much text a page may have now. */
-  #textMax(): number {
-    const share = Math.max(pageTextMin, openPagesTextMax / (this.#open + 1));
-    return Math.min(pageTextMax, share);
-  }
-
-  /** Counts an open list until the function that it returns is called. */
-  #countOpen(): () => void {
-    let isOpen = true;
-    this.#open++;
-    return () => {
-      if (isOpen) this.#open--;
-      isOpen = false;
+  async #openStream<Item>(
+    scan: Scan<Item, unknown>,
+    limit: number,
+    show: Show<Item>,
+  ): Promise<Listing<never>> {
+    let remaining = limit;
+    let hasItems = false;
+    let isDone = false;
+    let sentAtMs = performance.now();
+    const read = () => scan.next(slicePlants[scan.kind], this.#chunkSizes.size);
+    const render = (step: Step<Item>): string => {
+      const items = step.items.slice(0, remaining);
+      remaining -= items.length;
+      isDone = step.isLast || remaining === 0;
+      const separator = hasItems && items.length > 0 ? "," : "";
+      hasItems ||= items.length > 0;
+      return separator + renderItems(items, show) + (isDone ? "]" : "");
     };
+    const first = scan.kind === "list" ? await read() : await withoutRefusal(read);
+    let opening: string | undefined = `[${render(first)}`;
+    if (isDone && opening.length <= wholeCharactersMax) return { body: opening };
+    const next = async () => {
+      if (opening !== undefined) {
+        const text = opening;
+        opening = undefined;
+        return text;
+      }
+      if (isDone) return undefined;
+      const text = render(await withoutRefusal(read));
+      const nowMs = performance.now();
+      if (text === "" && nowMs - sentAtMs < signOfLifeMs) return "";
+      sentAtMs = nowMs;
+      return text || " ";
+    };
+    return { body: { next, close: this.#chunkSizes.open() } };
   }
 }
 
-/** A list that has begun isn't refused any more: it waits for its garden's turn again. */
-async function waitingOn<Result>(read: () => Promise<Result>): Promise<Result> {
+/** Without the brackets. */
+function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
+  return JSON.stringify(items.map(show)).slice(1, -1);
+}
+
+/** What has begun isn't refused any more: it waits again. */
+async function withoutRefusal<Result>(read: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
       return await read();
@@ -214,13 +180,4 @@ async function waitingOn<Result>(read: () => Promise<Result>): Promise<Result> {
       if (error !== overloaded) throw error;
     }
   }
-}
-
-/** How many items to read next, or how many plants to look at. */
-function countOf<Item, Position>(
-  { looksMax }: Scan<Item, Position>,
-  looks: number,
-  count: number,
-): number {
-  return looksMax === undefined ? count : Math.min(pageItemsMax, looksMax - looks);
 }

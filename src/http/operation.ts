@@ -70,7 +70,6 @@ export interface Input {
   readonly request: Request;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
-  readonly isHead: boolean;
 }
 
 export interface RequestBody<Value = unknown> {
@@ -155,7 +154,6 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
         readonly request: Request;
         readonly parameters: Values<Declared>;
         readonly body: NonNullable<Awaited<Body>>;
-        readonly isHead: boolean;
       },
     ) => Promise<Reply>;
   },

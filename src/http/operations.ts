@@ -1,7 +1,9 @@
 /** The list of all operations: each with its parameters, its responses, and what it runs. */
+import * as v from "valibot";
 import { refuse } from "../domain/errors.ts";
 import {
   assignedIdMax,
+  type Plant,
   type PlantDraft,
   plantDraftSchema,
   plantIdMax,
@@ -37,17 +39,14 @@ import {
   matchesTag,
   plantLocation,
   renderEvent,
-  renderList,
-  renderListing,
   renderPlant,
   toContentHashes,
+  toFields,
 } from "./response.ts";
 import { validateObject } from "./validation.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
-/** HEAD of a longer page doesn't say whether there is a next one. */
-const headLimitMax = 2_000;
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
 const include = {
@@ -59,13 +58,19 @@ const include = {
 
 const limit = {
   in: "query",
-  schema: integerText(0n, BigInt(limitMax), { format: "int32", minimum: 0, maximum: limitMax }),
-  description: "The maximum number of items to return. Default: all.",
+  schema: v.pipe(
+    integerText(0n, BigInt(limitMax), { format: "int32", minimum: 0, maximum: limitMax }),
+    v.transform(Number),
+  ),
+  description: "The maximum number of items to return. Default: all. Up to 1,000 are a page.",
   example: 20,
 } as const;
 
 const linkHeader = (example: string) => ({
-  Link: { description: 'The next page (`rel="next"`), if `limit` cut the list short.', example },
+  Link: {
+    description: 'The next page (`rel="next"`), if a `limit` of up to 1,000 cut the list short.',
+    example,
+  },
 });
 
 const plantBody = {
@@ -229,7 +234,8 @@ const listTags = plantOperation({
   summary: "Count plants by tag",
   description:
     "The tags of the garden's plants in code point order, each with the number of its plants. " +
-    "Plants without a tag are counted under the empty one. Without `limit`, all tags are streamed.",
+    "Plants without a tag are counted under the empty one. With a `limit` of up to 1,000, `Link` has " +
+    "the next page. Otherwise the tags are streamed.",
   parameters: {
     limit,
     after: {
@@ -256,15 +262,10 @@ const listTags = plantOperation({
   },
   isCacheable: true,
   async run({ plants, lists, basePath }, { caller, parameters }) {
-    const { after } = parameters;
-    const limit = parameters.limit === undefined ? undefined : Number(parameters.limit);
-    const listing = await lists.read(caller.garden, plants.tags(caller), { limit, after });
-    const Link = listing.next && linkToNext(`${basePath}/tags`, { ...listing.next });
-    return jsonReply(
-      200,
-      renderListing(listing, (tag) => tag),
-      Link ? { Link } : undefined,
-    );
+    const { limit, after } = parameters;
+    const scan = plants.tags(caller, after);
+    const { body, next } = await lists.read(caller.garden, scan, limit, (tag) => tag);
+    return jsonReply(200, body, next && { Link: linkToNext(`${basePath}/tags`, { ...next }) });
   },
 });
 
@@ -275,10 +276,10 @@ const listPlants = plantOperation({
   scope: "read",
   summary: "List plants",
   description:
-    "The plants of the token's garden, by id. Without `limit`, all of them are streamed. If " +
-    "`limit` cuts the list short, `Link` has the next page. A page of a search ends after " +
-    "20,000 plants that were looked at, so it may have fewer plants than `limit`, even none; " +
-    "`Link` goes on.",
+    "The plants of the token's garden, by id. A `limit` of up to 1,000 returns a page, read at one " +
+    "moment; if it cuts the list short, `Link` has the next page. Without `limit`, or with a higher " +
+    "one, the plants are streamed, without a `Link`. A page of a search ends after looking at 20,000 " +
+    "plants, so it may have fewer plants than `limit`, even none; `Link` goes on.",
   parameters: {
     limit,
     after: {
@@ -321,22 +322,18 @@ const listPlants = plantOperation({
     },
   },
   isCacheable: true,
-  async run({ plants, lists, basePath }, { caller, parameters, isHead }) {
-    const { after, tag, q, order, include } = parameters;
-    const requested = parameters.limit === undefined ? undefined : Number(parameters.limit);
-    // The end of a long page takes as long to find as its plants to send, and HEAD sends none.
-    const limit = isHead && requested && requested > headLimitMax ? undefined : requested;
-    const scan = plants.list(caller, { tag, order, search: q });
-    const listing = await lists.read(caller.garden, scan, { limit, after });
-    const { next } = listing;
+  async run({ plants, lists, basePath }, { caller, parameters }) {
+    const { limit, after, tag, q, order, include } = parameters;
+    const scan = plants.list(caller, { after, tag, order, search: q });
+    const show = (plant: Plant) => toFields(plant, include);
+    const { body, next } = await lists.read(caller.garden, scan, limit, show);
     const headers = next && {
       Link: linkToNext(`${basePath}/plants`, { ...next, tag, q, order, include }),
     };
-    const reply = jsonReply(200, renderList(listing, include), headers);
     // In descending order, new plants come first.
     const isBeforeAppends =
       order !== "desc" && next?.after !== undefined && next.after <= assignedIdMax;
-    return { ...reply, isBeforeAppends };
+    return { ...jsonReply(200, body, headers), isBeforeAppends };
   },
 });
 

@@ -17,7 +17,6 @@ export async function readInput(
   scheduler: Scheduler,
 ): Promise<Input> {
   const { request, body: incoming } = arrival;
-  const isHead = request.method === "HEAD";
   const errors: ValidationError[] = [];
   if (!operation.body && incoming.isPending) {
     errors.push({ pointer: "", detail: "This operation takes no body." });
@@ -41,7 +40,7 @@ export async function readInput(
   }
   const [first] = errors;
   if (first) throw refuse(first, errors);
-  return { caller, token: arrival.token, request, parameters, body, isHead };
+  return { caller, token: arrival.token, request, parameters, body };
 }
 
 function readParameters(

@@ -1,7 +1,7 @@
 /**
- * Bounds the bytes that long bodies and the results of bulk requests take until their responses
- * are sent. Each garden may reserve as much as is left free: one garden gets half, two get a third
- * each, and there is always some left for the next.
+ * Bounds the bytes that long bodies, the results of bulk requests and long pages of lists take
+ * until their responses are sent. Each garden may reserve as much as is left free: one garden gets
+ * half, two get a third each, and there is always some left for the next.
  */
 import { overloaded } from "../domain/errors.ts";
 

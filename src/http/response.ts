@@ -1,9 +1,7 @@
 /** Replies and what goes into them: plants, events, links, locations, entity tags. */
 import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/storage.ts";
-import type { Listing } from "./listing.ts";
 import type { Reply } from "./operation.ts";
-import type { Source } from "./stream.ts";
 
 export function jsonReply(
   status: number,
@@ -26,64 +24,11 @@ export function renderPlant(plant: Plant, include: Include): string {
   return JSON.stringify(toFields(plant, include));
 }
 
-export function renderList(listing: Listing<Plant, PlantId>, include: Include): Reply["body"] {
-  return renderListing(listing, (plant) => toFields(plant, include));
-}
-
-type Show<Item> = (item: Item) => unknown;
-
-/** A short list is sent whole; a longer one is rendered at the client's pace. */
-export function renderListing<Item>(
-  { first, rest }: Listing<Item, unknown>,
-  show: Show<Item>,
-): Reply["body"] {
-  const text = renderItems(first, show);
-  return rest ? renderPages(text, rest, show) : `[${text}]`;
-}
-
-/** A search may find nothing for long. A space this often keeps its connection from being idle. */
-const signOfLifeMs = 1_000;
-
-function renderPages<Item>(
-  first: string,
-  rest: Source<readonly Item[]>,
-  show: Show<Item>,
-): Source<string> {
-  let opening = `[${first}`;
-  let isEmpty = first === "";
-  let isOpen = true;
-  let sentAtMs = performance.now();
-  return {
-    async next() {
-      if (!isOpen) return undefined;
-      if (opening !== "") {
-        const text = opening;
-        opening = "";
-        return text;
-      }
-      const page = await rest.next();
-      if (!page) {
-        isOpen = false;
-        return "]";
-      }
-      const nowMs = performance.now();
-      if (page.length === 0 && nowMs - sentAtMs < signOfLifeMs) return "";
-      sentAtMs = nowMs;
-      if (page.length === 0) return " ";
-      const separator = isEmpty ? "" : ",";
-      isEmpty = false;
-      return separator + renderItems(page, show);
-    },
-    close: () => rest.close(),
-  };
-}
-
-/** Without the brackets. */
-function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
-  return JSON.stringify(items.map(show)).slice(1, -1);
-}
-
-function toFields({ id, name, tag }: Plant, include: Include): Readonly<Record<string, unknown>> {
+/** What a client sees of a plant, to be rendered as JSON. */
+export function toFields(
+  { id, name, tag }: Plant,
+  include: Include,
+): Readonly<Record<string, unknown>> {
   return include === "id" ? { id: exactId(id), name, tag } : { name, tag };
 }
 

@@ -6,7 +6,7 @@ import { webPages } from "./web-pages.ts";
 
 async function read(name: string, headers: HeadersInit, parameters = {}): Promise<Reply["body"]> {
   const operation = webPages.find((page) => page.name === name);
-  const nothing = { caller: undefined, token: undefined, body: undefined, isHead: false };
+  const nothing = { caller: undefined, token: undefined, body: undefined };
   const request = new Request("http://plants.test", { headers });
   const input = { ...nothing, request, parameters };
   // Pages use nothing of the context.

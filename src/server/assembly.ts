@@ -8,6 +8,7 @@ import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
@@ -75,15 +76,15 @@ export function assemble(
   const { rate } = usage;
   const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
   const scheduler = new Scheduler();
-  const turn = (garden: string) => scheduler.turn(garden);
+  const reservedBytes = new ReservedBytes();
   const events = new Events(storage, config.events !== "off");
   const readVersion = (garden: string) => storage.version(garden);
   const shared = { authenticator, scheduler, metrics, readVersion };
   const feed = new EventFeed({ ...shared, events });
   const app = createApp({
     context: {
-      plants: new Plants(storage, writer, turn),
-      lists: new Lists(turn),
+      plants: new Plants(storage, writer),
+      lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
       events,
       openStream: (...values) => feed.open(...values),
       basePath: config.basePath,
@@ -98,6 +99,7 @@ export function assemble(
     },
     authenticator,
     scheduler,
+    reservedBytes,
     log,
     reportFailure: (error, logIt) => readiness.logUnlessLost(error, logIt),
     metrics,

@@ -100,6 +100,16 @@ export const plainCases: ClientCases = {
     await failure(collect(store.list({ pageSize: 0 })), RangeError);
   },
 
+  async "goes on after a page of more than 1,000, which has no link"(world) {
+    const store = openStore(world);
+    await store.createMany(Array.from({ length: 1_101 }, () => ({ name: "Fern" })));
+    for (const pageSize of [1_100, 1_101]) {
+      assert.equal((await collect(store.list({ pageSize }))).length, 1_101);
+    }
+    assert.equal((await store.page({ limit: 1_100 })).next, 1_100n);
+    assert.equal((await store.page({ limit: 1_102 })).next, undefined);
+  },
+
   async "lists plants with exactly one tag, page by page"(world) {
     const store = openStore(world);
     const tags = ["shade", "", "shade & sun", "Shade", "shade", "shade"];

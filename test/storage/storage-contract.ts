@@ -61,9 +61,6 @@ export function describeStorage(
         expect(await tagged("a", undefined, 9, 1)).toEqual([2n]);
         expect(await tagged("")).toEqual([1n]);
         expect(await tagged("c")).toEqual([]);
-        expect(await storage.seek("home", undefined, 2, { tag: "a" })).toBe(4n);
-        expect(await storage.seek("home", 4n, 2, { tag: "a" })).toBe(6n);
-        expect(await storage.seek("home", 6n, 2, { tag: "a" })).toBeUndefined();
       });
 
       test("lists plants in descending order, of its garden or with a tag, in pages", async () => {
@@ -87,11 +84,6 @@ export function describeStorage(
         expect(await listed(plantIdMin, 9)).toEqual([]);
         expect(await listed(undefined, 9, { tag: "a" })).toEqual([4n, 3n, 1n]);
         expect(await listed(4n, 9, { tag: "a", textMax: 1 })).toEqual([3n]);
-        const order = "desc";
-        expect(await storage.seek("home", undefined, 2, { order })).toBe(4n);
-        expect(await storage.seek("home", 3n, 9, { order })).toBe(plantIdMin);
-        expect(await storage.seek("home", plantIdMin, 1, { order })).toBeUndefined();
-        expect(await storage.seek("home", undefined, 2, { order, tag: "a" })).toBe(3n);
       });
 
       test("counts plants by tag in code point order, so many at a time", async () => {
@@ -322,14 +314,6 @@ export function describeStorage(
       expect(await listed(undefined, 2)).toEqual([plantIdMin, 2n]);
       expect(await listed(plantIdMin, 1)).toEqual([2n]);
       expect(await listed(4n, 10)).toEqual([5n]);
-    });
-
-    test("seek finds the plant that many places on, or the last, or none", async () => {
-      await apply(create(), create(), create());
-      expect(await storage.seek("home", undefined, 1)).toBe(1n);
-      expect(await storage.seek("home", undefined, 4)).toBe(3n);
-      expect(await storage.seek("home", 1n, 2)).toBe(3n);
-      expect(await storage.seek("home", 3n, 1)).toBeUndefined();
     });
 
     describeKeys(() => tested);

@@ -63,6 +63,9 @@ interface List {
   readonly count: number;
 }
 
+/** A longer list has a statement of its own: many of them would hold up the event loop together. */
+const batchedPlantsMax = 64;
+
 /** How the plants of a `list` are found, from `first` on, in one order. */
 interface Reads {
   /** In its whole garden. */
@@ -73,8 +76,6 @@ interface Reads {
    */
   readonly inTag: string;
   readonly byId: string;
-  /** The last of some ids. */
-  readonly lastId: string;
 }
 
 const reads: Readonly<Record<Order, Reads>> = {
@@ -83,14 +84,12 @@ const reads: Readonly<Record<Order, Reads>> = {
     inTag: `plants.garden = list.garden AND (plants.tag COLLATE "C", id) >= (list.tag, first)
       AND plants.tag COLLATE "C" <= list.tag ORDER BY plants.tag COLLATE "C", id`,
     byId: "ORDER BY id",
-    lastId: "max(id)",
   },
   desc: {
     inGarden: "plants.garden = list.garden AND id <= first ORDER BY id DESC",
     inTag: `plants.garden = list.garden AND (plants.tag COLLATE "C", id) <= (list.tag, first)
       AND plants.tag COLLATE "C" >= list.tag ORDER BY plants.tag COLLATE "C" DESC, id DESC`,
     byId: "ORDER BY id DESC",
-    lastId: "min(id)",
   },
 };
 
@@ -172,7 +171,7 @@ function createReader(
       const first = idAfter(after, order);
       if (first === undefined) return [];
       const range = tag === undefined ? "inGarden" : "inTag";
-      if (textMax === undefined) {
+      if (textMax === undefined && count <= batchedPlantsMax) {
         return timed(lists[order][range].request(garden, { garden, tag, first, count }));
       }
       const read = reads[order];
@@ -186,24 +185,10 @@ function createReader(
                WHERE ${read[range]} LIMIT $4) AS page
              WINDOW by_id AS (${read.byId})
            ) AS plant WHERE row = 1 OR text <= $5`,
-          [garden, tag, first, count, Math.floor(textMax)],
+          [garden, tag, first, count, Math.floor(textMax ?? Number.MAX_SAFE_INTEGER)],
         ),
       );
       return toPlants(rows[0]);
-    },
-    async seek(garden, after, count, { tag, order = "asc" } = {}) {
-      const first = idAfter(after, order);
-      if (first === undefined) return undefined;
-      const read = reads[order];
-      const { rows } = await timed(
-        runner.read(
-          garden,
-          `SELECT ${read.lastId} AS id FROM (SELECT id FROM ${source}
-             WHERE ${tag === undefined ? read.inGarden : read.inTag} LIMIT $4) AS sought`,
-          [garden, tag, first, count],
-        ),
-      );
-      return (rows[0] as { id: PlantId | null }).id ?? undefined;
     },
     async countByTag(garden, { tag, id }, count) {
       const { rows } = await timed(runner.read(garden, countStatement, [garden, tag, id, count]));

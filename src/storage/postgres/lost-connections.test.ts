@@ -194,7 +194,7 @@ describe("while no connection can be made,", () => {
 test("when one connection falls silent, the others are replaced with it", async () => {
   await open({ poolSize: 4, statementTimeoutMs: 300 });
   // Several at once, each with a connection of its own.
-  await Promise.all([list(), storage.apply([create()]), storage.seek("home", undefined, 1)]);
+  await Promise.all([list(), storage.apply([create()]), storage.list("home", 0n, 99)]);
   expect(storage.pool?.()?.idle).toBeGreaterThan(1);
   relay.silenceAll();
   const first = await time(list());

@@ -3,8 +3,8 @@ import type { Database } from "bun:sqlite";
 import { type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Plant, PlantId } from "../../domain/plant.ts";
-import type { CountedTag, ListOptions, Order, PlantReader } from "../../domain/storage.ts";
+import type { Plant } from "../../domain/plant.ts";
+import type { CountedTag, Order, PlantReader } from "../../domain/storage.ts";
 import { removeLeftover } from "../durable-file.ts";
 import {
   type ForgottenEvents,
@@ -179,14 +179,18 @@ function look(path: string): Stats | undefined {
 }
 
 function createReader(database: Database, onRead: OpenOptions["onRead"] = () => {}): PlantReader {
+  const prepare = (order: Order, source: string) => {
+    const range = order === "asc" ? ">= ? ORDER BY id" : "<= ? ORDER BY id DESC";
+    // `LIMIT +?`: with a bare parameter SQLite plans the query again each time.
+    return database.query<Plant, Value[]>(
+      `SELECT id, name, tag FROM ${source} AND id ${range} LIMIT +?`,
+    );
+  };
   const inGarden = "plants WHERE garden = ?";
   const inTag = "plants INDEXED BY plants_by_tag WHERE garden = ? AND tag = ?";
-  const reads = {
-    asc: { all: prepareReads(database, inGarden), tagged: prepareReads(database, inTag) },
-    desc: {
-      all: prepareReads(database, inGarden, "desc"),
-      tagged: prepareReads(database, inTag, "desc"),
-    },
+  const lists = {
+    asc: { all: prepare("asc", inGarden), tagged: prepare("asc", inTag) },
+    desc: { all: prepare("desc", inGarden), tagged: prepare("desc", inTag) },
   };
   const findCount = database.query<{ plants: bigint }, [string]>(
     "SELECT plants FROM gardens WHERE garden = ?",
@@ -197,22 +201,6 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
          WHERE garden = ? AND (tag, id) >= (?, ?) ORDER BY tag, id LIMIT +?)
        GROUP BY tag ORDER BY tag`,
   );
-
-  /** Reads a range of plants, unless it is surely empty. */
-  function readRange<Result>(
-    garden: string,
-    after: PlantId | undefined,
-    count: number,
-    { tag, order = "asc" }: Pick<ListOptions, "tag" | "order">,
-    read: (statements: Reads, values: Value[]) => Result,
-  ): Result | undefined {
-    const first = idAfter(after, order);
-    if (first === undefined) return undefined;
-    const { all, tagged } = reads[order];
-    return tag === undefined
-      ? timed(() => read(all, [garden, first, count]))
-      : timed(() => read(tagged, [garden, tag, first, count]));
-  }
 
   function timed<Result>(read: () => Result): Result {
     const startedAtMs = performance.now();
@@ -225,18 +213,17 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
     async countPlants(garden) {
       return Number(findCount.get(garden)?.plants ?? 0n);
     },
-    async list(garden, after, count, options = {}) {
-      const { textMax } = options;
-      const plants = readRange(garden, after, count, options, ({ list }, values) =>
-        textMax === undefined ? list.all(...values) : takeText(list.iterate(...values), textMax),
+    async list(garden, after, count, { textMax, tag, order = "asc" } = {}) {
+      const first = idAfter(after, order);
+      if (first === undefined) return [];
+      const { all, tagged } = lists[order];
+      const statement = tag === undefined ? all : tagged;
+      const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
+      return timed(() =>
+        textMax === undefined
+          ? statement.all(...values)
+          : takeText(statement.iterate(...values), textMax),
       );
-      return plants ?? [];
-    },
-    async seek(garden, after, count, options = {}) {
-      const found = readRange(garden, after, count, options, ({ seek }, values) =>
-        seek.get(...values),
-      );
-      return found?.id ?? undefined;
     },
     async countByTag(garden, { tag, id }, count) {
       const counted = timed(() => countByTag.all(garden, tag, id, count));
@@ -246,17 +233,3 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
 }
 
 type Value = string | bigint | number;
-type Reads = ReturnType<typeof prepareReads>;
-
-/** `LIMIT +?`: with a bare parameter SQLite plans the query again each time. */
-function prepareReads(database: Database, source: string, order: Order = "asc") {
-  const range =
-    order === "asc" ? "id >= ? ORDER BY id LIMIT +?" : "id <= ? ORDER BY id DESC LIMIT +?";
-  const last = order === "asc" ? "max(id)" : "min(id)";
-  return {
-    list: database.query<Plant, Value[]>(`SELECT id, name, tag FROM ${source} AND ${range}`),
-    seek: database.query<{ id: bigint | null }, Value[]>(
-      `SELECT ${last} AS id FROM (SELECT id FROM ${source} AND ${range})`,
-    ),
-  };
-}
