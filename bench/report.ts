@@ -1,0 +1,128 @@
+/** The results of a run as Markdown: three sentences, one table, and what was measured where. */
+import type { ContenderInfo } from "./contenders.ts";
+import type { Cell } from "./measure.ts";
+import { type Row, scenarios, startRows, type Timing } from "./scenarios.ts";
+
+/** The form of results.json. */
+export interface Results {
+  readonly startedAt: string;
+  readonly minutes: number;
+  readonly timing: Timing;
+  readonly cores: number;
+  readonly machine: string;
+  readonly contenders: readonly ContenderInfo[];
+  readonly cells: readonly Cell[];
+}
+
+export function renderReport(results: Results): string {
+  const headline = renderHeadline(results);
+  const sentences = headline === undefined ? [] : [headline, ...renderStanding(results), ""];
+  return [...sentences, ...renderTable(results), "", ...describeRun(results), ""].join("\n");
+}
+
+/**
+ * README.md has this sentence, too. The peers run on one thread, so it gives our figures for that.
+ * Absent if the run didn't measure all of it.
+ */
+export function renderHeadline(results: Results): string | undefined {
+  const names = ["plant-store", "one-thread", "hono"];
+  const figures = ["create", "list-uncached"].flatMap((row) =>
+    names.map((name) => findCell(results, row, name)?.value),
+  );
+  if (figures.includes(undefined)) return undefined;
+  const [create, createOne, createHono, list, listOne, listHono] = figures.map((figure = 0) =>
+    format(Math.round(figure / 100) * 100),
+  );
+  return (
+    `On ${results.cores} cores shared with the load generator, version ` +
+    `${results.contenders[0]?.version} creates ${create} durable plants per second (${createOne} on ` +
+    `one thread) and reads ${list} uncached lists of 20 (${listOne}), where Hono with SQLite on the ` +
+    `same runtime creates ${createHono} and reads ${listHono}.`
+  );
+}
+
+const rows: readonly Row[] = [...scenarios, ...startRows];
+const peers = ["hono", "elysia", "fastify", "one-insert"];
+
+/** Where Plant Store is ahead of the best peer, and where it isn't. */
+function renderStanding(results: Results): string[] {
+  const ahead: string[] = [];
+  const behind: string[] = [];
+  const behindOnOneThread: string[] = [];
+  for (const { name, title, unit } of rows) {
+    const others = peers.flatMap((peer) => findCell(results, name, peer)?.value ?? []);
+    const own = findCell(results, name, "plant-store")?.value;
+    if (own === undefined || others.length === 0) continue;
+    const best = unit ? Math.min(...others) : Math.max(...others);
+    const isBehind = (value: number) => (unit ? value > best : value < best);
+    const describe = (value: number) => `${title} (${(value / best).toPrecision(3)} ×)`;
+    (isBehind(own) ? behind : ahead).push(describe(own));
+    const oneThread = findCell(results, name, "one-thread")?.value;
+    if (oneThread !== undefined && isBehind(oneThread) && !isBehind(own)) {
+      behindOnOneThread.push(describe(oneThread));
+    }
+  }
+  const list = (items: readonly string[]) => items.join(", ") || "nothing";
+  return [
+    `Compared with the best of its peers, it is ahead in: ${list(ahead)}.`,
+    `It is behind in: ${list(behind)}; and on one thread, as the peers run, also in: ` +
+      `${list(behindOnOneThread)}.`,
+  ];
+}
+
+function findCell({ cells }: Results, row: string, contender: string): Cell | undefined {
+  return cells.find((cell) => cell.row === row && cell.contender === contender);
+}
+
+function format(value: number): string {
+  return value < 100
+    ? String(Number(value.toPrecision(3)))
+    : Math.round(value).toLocaleString("en");
+}
+
+/** Of one core. Beyond this, don't rely on a figure. */
+const disturbanceMax = 0.1;
+
+function renderTable(results: Results): string[] {
+  const [own, ...others] = results.contenders;
+  const table = [["per second", own?.title ?? "", "p99 ms", ...others.map(({ title }) => title)]];
+  for (const { name, title, unit } of rows) {
+    const cell = findCell(results, name, "plant-store");
+    if (cell === undefined) continue;
+    const compared = others.map((other) => {
+      const found = findCell(results, name, other.name);
+      return found ? `${renderCell(found)} (${(cell.value / found.value).toPrecision(3)})` : "";
+    });
+    const p99 = unit ? "" : (cell.p99Ms?.toFixed(1) ?? "");
+    table.push([title, renderCell(cell), p99, ...compared]);
+  }
+  const widthOf = (column: number) => Math.max(...table.map((row) => row[column]?.length ?? 0));
+  const pad = (text: string, column: number) =>
+    column === 0 ? text.padEnd(widthOf(0)) : text.padStart(widthOf(column));
+  const rule = table[0]?.map((_, column) => (column ? ":" : "-").padStart(widthOf(column), "-"));
+  table.splice(1, 0, rule ?? []);
+  return table.map((row) => `| ${row.map(pad).join(" | ")} |`);
+}
+
+function renderCell({ value, othersCpuShare = 0, failures = 0 }: Cell): string {
+  const mark = othersCpuShare > disturbanceMax ? "\\*" : "";
+  return `${format(value)}${mark}${failures > 0 ? ` [${failures} failed]` : ""}`;
+}
+
+function describeRun(results: Results): string[] {
+  const { cells, timing } = results;
+  const disturbed = cells.filter(({ othersCpuShare = 0 }) => othersCpuShare > disturbanceMax);
+  return [
+    "In parentheses: Plant Store's figure divided by this one. An empty cell: no such operation. " +
+      `\\*: disturbed, because other processes took more than ${disturbanceMax * 100} % of a core ` +
+      `(${disturbed.length} of ${cells.length} figures).`,
+    "",
+    `A run of ${results.minutes} minutes on ${results.startedAt.slice(0, 10)}: medians of ` +
+      `${timing.rounds} rounds (peers: ${(timing.rounds + 1) / 2}) of ${timing.roundSeconds} s. ` +
+      `${results.machine}.`,
+    "",
+    ...results.contenders.map(
+      ({ title, version, summary }) => `- **${title}** ${version}: ${summary}`,
+    ),
+  ];
+}
