@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { createLog } from "../../src/log.ts";
-import { type Assembly, assemble } from "../../src/server/assembly.ts";
+import { type Assembly, assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { create } from "../storage/tested-storage.ts";
