@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
 import { operations } from "../src/http/operations.ts";
-import { idleTimeoutSeconds } from "../src/server/listener.ts";
+import { idleTimeoutSeconds } from "../src/server/port.ts";
 import { parseUrl } from "../src/storage/postgres/url.ts";
 
 interface Service {

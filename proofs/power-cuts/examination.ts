@@ -1,7 +1,7 @@
 /** Opens what a crash has left with the real storage, and checks that all promises are kept. */
 import { join } from "node:path";
 import { createLog } from "../../src/log.ts";
-import { assemble } from "../../src/server/assembly.ts";
+import { assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";

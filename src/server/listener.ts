@@ -1,29 +1,42 @@
-/** What each thread runs: listens on the port, serves from its own storage, and drains. */
+/**
+ * What each thread runs: its own storage, the parts that serve requests (`assemble`), its periodic
+ * tasks, and a server on the port that all threads share.
+ */
 import { closeSync, openSync } from "node:fs";
-import { shareAsync } from "../async/share.ts";
+import { memoizeAsync, shareAsync } from "../async/share.ts";
+import { Authenticator } from "../auth/authenticator.ts";
+import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
-import { PlantStoreError } from "../domain/errors.ts";
-import type { App } from "../http/app.ts";
-import type { EventFeed } from "../http/event-stream.ts";
+import { Events } from "../domain/events.ts";
+import { Plants } from "../domain/plants.ts";
+import { type App, createApp } from "../http/app.ts";
+import { EventFeed } from "../http/event-stream.ts";
+import { Lists } from "../http/listing.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
+import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
-import type { Metrics, Report } from "../metrics.ts";
-import type { BucketMemory } from "../rate-limit/rate-limiter.ts";
+import { Metrics, type Report } from "../metrics.ts";
+import {
+  type BucketMemory,
+  createBucketMemory,
+  RateLimiter,
+  unlimited,
+} from "../rate-limit/rate-limiter.ts";
+import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
-import { assemble } from "./assembly.ts";
-import { type Certificate, ciphers, remainingMs } from "./certificate.ts";
+import { version } from "../version.ts";
+import { type Certificate, remainingMs } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import type { Readiness } from "./readiness.ts";
+import { claimPort, listen, type Server } from "./port.ts";
+import { Readiness } from "./readiness.ts";
 
-/** How long active clients have to see `Connection: close` before the listener stops. */
-const closingMs = 100;
 /** How long clients have to read the end of their stream of events. */
 const streamEndMs = 1_000;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
-/** Above the deadline of a commit, which the runtime would otherwise cut short. */
-export const idleTimeoutSeconds = 30;
 /** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
-export const drainMs = 8_000;
+const drainMs = 8_000;
 
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */
@@ -37,13 +50,40 @@ export interface ListenerConfig extends Config {
 
 export interface Listener {
   readonly port: number;
+  readonly storage: Storage;
   readonly readiness: Readiness;
+  readonly metrics: Metrics;
   /** Stops accepting and finishes what is under way; what takes too long is cut short. */
   drain(): Promise<void>;
 }
 
-/** Fails with `unavailable`, in one line, if it cannot listen. */
+/**
+ * Fails with `unavailable`, in one line, if it can't open the storage or listen. The first listener
+ * of a process has no `share`: it opens the storage that the others join.
+ */
 export async function openListener(
+  config: ListenerConfig,
+  log: Log,
+  opening: Pick<Parameters<typeof openStorage>[1], "share" | "onFailure">,
+): Promise<Listener> {
+  const metrics = new Metrics(version);
+  const storage = await openStorage(config.database, {
+    ...opening,
+    isServing: true,
+    limits: config.limits,
+    onRead: (durationMs) => metrics.countRead(durationMs),
+    plantsMax: config.usage.plantsMax,
+    withoutEvents: config.events === "off",
+  });
+  try {
+    return await startServing(config, storage, log, metrics, opening.share === undefined);
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}
+
+async function startServing(
   config: ListenerConfig,
   storage: Storage,
   log: Log,
@@ -54,7 +94,7 @@ export async function openListener(
   // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
   const render = shareAsync(async () =>
     metrics.render([...reports.values()], {
-      isReady: await assembly.readiness.check().then(
+      isReady: await readiness.check().then(
         () => true,
         () => false,
       ),
@@ -62,21 +102,21 @@ export async function openListener(
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
-  const { app, authenticator, writer, feed } = assembly;
+  const { app, authenticator, writer, feed, readiness } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   if (isFirst) claimPort(config);
   let server = listen(config, app);
+  const { port } = server;
+  const servers = new Set([server]);
+  feed.disconnect = (request) => server.disconnect(request);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);
   const thread = crypto.randomUUID();
   const reports = new Map<string, Report>();
   channel.onmessage = ({ data }) => reports.set(data.thread, data.report);
-  const port = server.port ?? config.port;
-  feed.disconnect = (request) => server.disconnect(request);
-  const servers = new Set([server]);
   const tasks = startThreadTasks(assembly, config.intervals, log);
   if (config.threads > 1) {
     const send = async () => channel.postMessage({ thread, report: metrics.report() });
@@ -107,24 +147,25 @@ export async function openListener(
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
   }
+  const onAll = <Result>(act: (server: Server) => Promise<Result>) =>
+    Promise.all(Array.from(servers, act));
 
   return {
     port,
-    readiness: assembly.readiness,
+    storage,
+    readiness,
+    metrics,
     async drain() {
       isDraining = true;
       feed.close();
-      // One deadline for all of it.
+      const startedAtMs = performance.now();
       const timeUp = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
-      const stop = (isAbrupt: boolean) =>
-        Promise.all(Array.from(servers, (each) => each.stop(isAbrupt)));
       // A connection closed right after a response may already carry the next request, whose sender
       // would not know what became of it: so clients are asked to close first.
-      for (const each of servers) each.closeAfterResponses();
-      await Bun.sleep(closingMs);
-      const stopped = stop(false);
-      await Promise.race([stopped, untilIdle(servers, feed, drainMs - closingMs)]);
-      await Promise.race([stopped, stop(true)]);
+      await onAll((each) => each.closeAfterResponses());
+      const stopped = onAll((each) => each.stop(false));
+      await Promise.race([stopped, untilIdle(servers, feed, startedAtMs)]);
+      await Promise.race([stopped, onAll((each) => each.stop(true))]);
       tasks.stop();
       channel.close();
       await Promise.race([finishWork(), timeUp]);
@@ -141,51 +182,6 @@ function hasFreeDescriptor(): boolean {
   }
 }
 
-type Server = ReturnType<typeof listen>;
-
-function listen(config: ListenerConfig, app: App) {
-  const { host, port, threads, certificate } = config;
-  let isClosing = false;
-  function respond(request: Request, isExactOpenPath: boolean): Response | Promise<Response> {
-    const response = app.fetch(request, isExactOpenPath);
-    return response instanceof Promise ? response.then(announceClose) : announceClose(response);
-  }
-  /** After the handler: requests in flight when closing began get the header, too. */
-  function announceClose(response: Response): Response {
-    if (isClosing) response.headers.set("Connection", "close");
-    return response;
-  }
-  const server = withListenError(config, () =>
-    Bun.serve({
-      hostname: host,
-      port,
-      // Routes match the path as it was sent; `request.url` has it normalized.
-      routes: Object.fromEntries(
-        app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
-      ),
-      fetch: (request) => respond(request, false),
-      development: false,
-      // The kernel shares the connections out among the threads that listen.
-      reusePort: threads > 1,
-      idleTimeout: idleTimeoutSeconds,
-      // The app refuses large bodies itself, after the token and with a problem that says so.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      ...(certificate && { tls: { cert: certificate.cert, key: certificate.key, ciphers } }),
-    }),
-  );
-  return {
-    port: server.port,
-    pendingRequests: () => server.pendingRequests,
-    /** Takes up to four seconds, because Bun checks its timeouts that often. Any server will do. */
-    disconnect: (request: Request) => server.timeout(request, 1),
-    stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
-    /** Each connection ends with its next response. */
-    closeAfterResponses() {
-      isClosing = true;
-    },
-  };
-}
-
 /**
  * Resolves once no request is in flight, or after a while. It waits only a second for streams of
  * events: those left after that belong to clients that don't read. Over TLS, Bun's own stop also
@@ -194,10 +190,9 @@ function listen(config: ListenerConfig, app: App) {
 async function untilIdle(
   servers: ReadonlySet<Server>,
   feed: Pick<EventFeed, "listeners">,
-  waitMs: number,
+  startedAtMs: number,
 ): Promise<void> {
-  const startedAtMs = performance.now();
-  for (let passedMs = 0; passedMs < waitMs; passedMs = performance.now() - startedAtMs) {
+  for (let passedMs = 0; passedMs < drainMs; passedMs = performance.now() - startedAtMs) {
     const unread = passedMs < streamEndMs ? 0 : feed.listeners;
     let pending = 0;
     for (const each of servers) pending += each.pendingRequests();
@@ -206,48 +201,92 @@ async function untilIdle(
   }
 }
 
-/**
- * Fails, as listening does, if another program has the port. Threads share a port by SO_REUSEPORT,
- * which another process of the same user could join; this probe binds without it. A start calls it
- * before it creates a file, and again right before the first thread listens, so that two services
- * that start together don't both pass.
- */
-export function claimPort(config: Pick<Config, "host" | "port">): void {
-  const { host: hostname, port } = config;
-  withListenError(config, () => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true));
+type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
+  Partial<Pick<Config, "database" | "jwt" | "usage" | "tls" | "events">> & {
+    /** Where all threads count callers' requests. Absent: this thread counts alone. */
+    readonly bucketMemory?: BucketMemory | undefined;
+  };
+
+/** The parts that serve requests. */
+export interface Assembly {
+  readonly app: App;
+  readonly authenticator: Authenticator;
+  /** Absent if no issuer is configured. */
+  readonly jwts: JwtVerifier | undefined;
+  readonly writer: GroupCommit;
+  readonly feed: EventFeed;
+  readonly readiness: Readiness;
 }
 
-function withListenError<Result>(
-  { host, port }: Pick<Config, "host" | "port">,
-  listen: () => Result,
-): Result {
-  try {
-    return listen();
-  } catch (error) {
-    const message = describeListenError((error as { code?: string }).code, host, port);
-    throw new PlantStoreError("unavailable", message);
-  }
-}
-
-/** Addresses that every machine has. */
-const isLocal = (host: string) => /^(?:localhost|127\..*|0\.0\.0\.0|::1?)$/.test(host);
-
-/**
- * The runtime reports some addresses that are not this machine's as in use, and gives no code for a
- * name that doesn't exist.
- */
-function describeListenError(code: string | undefined, host: string, port: number): string {
-  const failed = `Cannot listen on ${host}:${port}`;
-  if (code === "EACCES")
-    return `${failed}: permission is denied; ports below 1024 need more rights.`;
-  if (code === undefined || code === "EADDRNOTAVAIL") {
-    return `${failed}: the host is not a name or address of this machine.`;
-  }
-  if (code !== "EADDRINUSE") return `${failed}: ${code}.`;
-  const maybe = isLocal(host) ? "" : `, or ${host} isn't an address of this machine`;
-  const other = port < 65_535 ? port + 1 : 8080;
-  return (
-    `Port ${port} is in use${maybe}. Stop the other program, or choose a port: ` +
-    `plantstore serve --port ${other}`
-  );
+/** Wires up the parts that serve requests on one thread. */
+export function assemble(
+  config: AssemblyConfig,
+  storage: Storage,
+  log: Log,
+  metrics = new Metrics(version),
+  renderMetrics = async () => metrics.render(),
+): Assembly {
+  const writer = new GroupCommit(storage, {
+    ...groupCommitDefaults,
+    onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
+    onCommit(outcomes, durationMs) {
+      metrics.countCommit(outcomes.length, durationMs);
+      for (const outcome of outcomes) {
+        if (outcome.kind === "full") metrics.countLimited(outcome.limit);
+      }
+      readiness.noteCommit();
+    },
+    onFailure(error) {
+      metrics.countFailedCommit(error.code);
+      readiness.noteFailure(error);
+    },
+    onSlow: () => readiness.noteSlowCommit(),
+  });
+  const readiness = new Readiness(storage, writer, log, config.database ?? "");
+  const jwts = config.jwt && new JwtVerifier(config.jwt);
+  metrics.readGauges = () => ({
+    pool: storage.pool?.(),
+    listeners: feed.listeners,
+    // Before the first fetch, their age counts from the start of the process.
+    keysAgeSeconds:
+      jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
+  });
+  const authenticator = new Authenticator(storage, Date.now, jwts);
+  const { usage = unlimited } = config;
+  const { rate } = usage;
+  const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
+  const scheduler = new Scheduler();
+  const reservedBytes = new ReservedBytes();
+  const events = new Events(storage, config.events !== "off");
+  const readVersion = (garden: string) => storage.version(garden);
+  const shared = { authenticator, scheduler, metrics, readVersion };
+  const feed = new EventFeed({ ...shared, events });
+  const app = createApp({
+    context: {
+      plants: new Plants(storage, writer),
+      lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
+      events,
+      openStream: (...values) => feed.open(...values),
+      basePath: config.basePath,
+      readVersion,
+      checkStorage: () => readiness.check(),
+      renderMetrics,
+      // Loaded when it is first asked for: it takes longer to load than everything else.
+      renderOpenApi: memoizeAsync(async () => {
+        const { createOpenApi } = await import("../http/openapi.ts");
+        return JSON.stringify(createOpenApi({ version, basePath: config.basePath }));
+      }),
+    },
+    authenticator,
+    scheduler,
+    reservedBytes,
+    log,
+    reportFailure: (error, logIt) => readiness.logUnlessLost(error, logIt),
+    metrics,
+    allowedOrigins: config.corsOrigins,
+    isSecure: config.tls !== undefined,
+    usage,
+    limiter,
+  });
+  return { app, authenticator, jwts, writer, feed, readiness };
 }

@@ -1,10 +1,11 @@
 /** What the service does besides serving requests, and how often. */
 
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Assembly } from "./assembly.ts";
 import type { Readiness } from "./readiness.ts";
 
 export const defaultIntervals = {
@@ -36,10 +37,15 @@ const stepPauseMs = 10;
 
 /** The tasks of each thread. */
 export function startThreadTasks(
-  { authenticator, jwts, readiness }: Assembly,
+  parts: {
+    readonly authenticator: Authenticator;
+    readonly jwts: JwtVerifier | undefined;
+    readonly readiness: Readiness;
+  },
   intervals: Intervals,
   log: Log,
 ): PeriodicTasks {
+  const { authenticator, jwts, readiness } = parts;
   const tasks = new PeriodicTasks(log, readiness);
   tasks.start("database check", intervals.checkDatabaseMs, () => readiness.watch());
   tasks.start("token refresh", intervals.refreshTokensMs, () => authenticator.refresh());

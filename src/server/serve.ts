@@ -1,21 +1,31 @@
-/** The wiring of the process: opens the storage, listens on the configured threads, and stops. */
+/**
+ * A service from its start to its stop.
+ *
+ *     start           claims the port, opens the storage, listens on this thread
+ *     after  50 ms    the other threads join
+ *
+ *     stop            streams of events end; each response closes its connection
+ *     after 0.1 s     the port closes (port.ts)
+ *     after   1 s     clients that don't read the end of their streams are cut off (listener.ts)
+ *     after   8 s     so are all other requests; commits under way end (listener.ts)
+ *     after   9 s     nobody waits any more, not even for the storage to close
+ *     after  10 s     `docker stop` would kill the process
+ */
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
-import { Metrics } from "../metrics.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
-import { openStorage } from "../storage/open.ts";
-import type { ConnectionLimits, Storage } from "../storage/storage.ts";
-import { version } from "../version.ts";
+import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
 import { readCertificate, warnOfExpiry } from "./certificate.ts";
-import { claimPort, type ListenerConfig, openListener } from "./listener.ts";
-import { ListenerThread } from "./listener-thread.ts";
+import { type ListenerConfig, openListener } from "./listener.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
+import { claimPort } from "./port.ts";
+import type { FromThread, ToThread } from "./thread.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
-/** A storage that hangs must not hold up the stop: `docker stop` kills after 10 seconds. */
+/** A storage that hangs must not hold up the stop. */
 const stopMs = 9_000;
 
 export interface Service {
@@ -33,14 +43,12 @@ export async function serve(
   log: Log,
   intervals: Partial<Intervals> = {},
 ): Promise<Service> {
-  const limits = shareOf(settings.limits, settings.threads);
   const certificate = settings.tls && (await readCertificate(settings.tls));
-  const bucketMemory = settings.usage.rate && createBucketMemory();
-  const config = {
+  const config: ListenerConfig = {
     ...settings,
-    limits,
+    limits: shareOf(settings.limits, settings.threads),
     certificate,
-    bucketMemory,
+    bucketMemory: settings.usage.rate && createBucketMemory(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
   };
@@ -50,69 +58,36 @@ export async function serve(
     failure.reject(
       new PlantStoreError("unavailable", `A thread broke down: ${message.replace(/\.$/, "")}.`),
     );
-  const { database, usage } = config;
+  // Before it creates a file.
   claimPort(config);
-  const metrics = new Metrics(version);
-  const storage = await openStorage(database, {
-    isServing: true,
-    limits,
+  const listener = await openListener(config, log, {
     onFailure,
-    onRead: (durationMs) => metrics.countRead(durationMs),
-    plantsMax: usage.plantsMax,
-    withoutEvents: config.events === "off",
   });
-  try {
-    const service = await start(config, storage, log, metrics, onFailure);
-    return { ...service, failed: failure.promise };
-  } catch (error) {
-    await storage.close();
-    throw error;
-  }
-}
-
-async function start(
-  config: ListenerConfig,
-  storage: Storage,
-  log: Log,
-  metrics: Metrics,
-  onFailure: (message: string) => void,
-): Promise<Omit<Service, "failed">> {
-  const threads: ListenerThread[] = [];
-  const listener = await openListener(config, storage, log, metrics, true);
-
-  const { intervals, certificate } = config;
-  // This thread is serving already; the others join it.
+  const { port, storage, readiness, metrics } = listener;
+  const threads: Thread[] = [];
   const joining = setTimeout(() => {
     for (let index = 1; index < config.threads; index++) {
-      threads.push(
-        new ListenerThread({
-          config: { ...config, port: listener.port },
-          share: storage.share(),
-          log,
-          onFailure,
-        }),
-      );
+      threads.push(startThread({ ...config, port }, storage.share(), log, onFailure));
     }
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, listener.readiness, config, log, metrics);
-  const checkCertificate = async () => {
-    if (certificate) warnOfExpiry(certificate, log);
-  };
-  tasks.start("certificate check", intervals.checkCertificateMs, checkCertificate, "at once");
-  async function finish(): Promise<void> {
-    await Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
-    // Last, because the others have joined it.
-    await storage.close();
+  const tasks = startProcessTasks(storage, readiness, config, log, metrics);
+  if (certificate) {
+    const check = async () => warnOfExpiry(certificate, log);
+    tasks.start("certificate check", config.intervals.checkCertificateMs, check, "at once");
   }
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {
-    url: `${config.tls ? "https" : "http"}://${host}:${listener.port}${config.basePath}`,
+    url: `${config.tls ? "https" : "http"}://${host}:${port}${config.basePath}`,
     storage,
+    failed: failure.promise,
     async stop() {
       clearTimeout(joining);
       tasks.stop();
-      await deadline(finish(), stopMs, () => {
+      const drained = Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
+      // The storage last, because the other threads have joined it.
+      const closed = drained.then(() => storage.close());
+      await deadline(closed, stopMs, () => {
         log.event("warn", "stopped before all work was finished");
       });
     },
@@ -122,4 +97,46 @@ async function start(
 /** Threads have their own connections and share the limit of the process. */
 function shareOf(limits: ConnectionLimits, threads: number): ConnectionLimits {
   return { ...limits, poolSize: Math.max(1, Math.floor(limits.poolSize / threads)) };
+}
+
+interface Thread {
+  /** Resolves once it has drained and closed its storage. */
+  stop(): Promise<void>;
+}
+
+/** A thread that breaks down takes its connections with it, so the process can't just go on. */
+function startThread(
+  config: ListenerConfig,
+  { state: share, transfer }: StorageShare,
+  log: Log,
+  onFailure: (message: string) => void,
+): Thread {
+  const worker = new Worker(`${import.meta.dir}/thread.ts`);
+  const post = (message: ToThread, moved: Transferable[] = []) =>
+    worker.postMessage(message, moved);
+  const stopped = Promise.withResolvers<void>();
+  let isStopping = false;
+  worker.onerror = (event) => onFailure(event.message);
+  worker.addEventListener("close", () => {
+    if (!isStopping) onFailure("it has ended");
+  });
+  worker.onmessage = ({ data: message }: MessageEvent<FromThread>) => {
+    switch (message.kind) {
+      case "log":
+        return log.pass(message.lines);
+      case "failed":
+        return onFailure(message.message);
+      case "stopped":
+        return stopped.resolve();
+    }
+  };
+  post({ kind: "open", config, share, logFormat: log.format, logLevel: log.level }, [...transfer]);
+  return {
+    async stop() {
+      isStopping = true;
+      post({ kind: "stop" });
+      await stopped.promise;
+      worker.terminate();
+    },
+  };
 }

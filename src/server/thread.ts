@@ -1,50 +1,48 @@
 /// <reference lib="webworker" />
-/** A listener in its own thread. It logs through the main thread. */
+/** The program of every thread but the first: a listener that the first one starts and stops. */
 
-import { createLog, type Log } from "../log.ts";
-import { Metrics } from "../metrics.ts";
-import { openStorage } from "../storage/open.ts";
-import type { Storage } from "../storage/storage.ts";
-import { version } from "../version.ts";
-import { type Listener, openListener } from "./listener.ts";
-import type { FromThread, ToThread } from "./listener-thread.ts";
+import { createLog, type Log, type LogFormat, type LogLevel } from "../log.ts";
+import type { StorageShare } from "../storage/storage.ts";
+import { type Listener, type ListenerConfig, openListener } from "./listener.ts";
+
+export type ToThread =
+  | {
+      readonly kind: "open";
+      readonly config: ListenerConfig;
+      readonly share: StorageShare["state"];
+      readonly logFormat: LogFormat;
+      readonly logLevel: LogLevel;
+    }
+  | { readonly kind: "stop" };
+
+export type FromThread =
+  /** It could not open, or cannot go on. */
+  | { readonly kind: "failed"; readonly message: string }
+  /** The first thread writes the log. */
+  | { readonly kind: "log"; readonly lines: string }
+  | { readonly kind: "stopped" };
 
 declare const self: Worker;
 
 const post = (message: FromThread) => self.postMessage(message);
 
-const metrics = new Metrics(version);
 let log: Log | undefined;
-let storage: Storage | undefined;
 let opening: Promise<Listener> | undefined;
-
-async function open(message: Extract<ToThread, { kind: "open" }>): Promise<Listener> {
-  const { config, share, logFormat, logLevel } = message;
-  log = createLog(logFormat, (lines) => post({ kind: "log", lines }), logLevel);
-  const { database, limits, usage } = config;
-  storage = await openStorage(database, {
-    isServing: true,
-    share,
-    limits,
-    onRead: (durationMs) => metrics.countRead(durationMs),
-    plantsMax: usage.plantsMax,
-    withoutEvents: config.events === "off",
-  });
-  return openListener(config, storage, log, metrics, false);
-}
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
-    case "open":
-      opening = open(message);
+    case "open": {
+      const { config, share, logFormat, logLevel } = message;
+      log = createLog(logFormat, (lines) => post({ kind: "log", lines }), logLevel);
+      opening = openListener(config, log, { share });
       return opening.catch((error) => post({ kind: "failed", message: error.message }));
-    case "stop":
-      await opening?.then(
-        (listener) => listener.drain(),
-        () => {},
-      );
-      await storage?.close();
+    }
+    case "stop": {
+      const listener = await opening?.catch(() => undefined);
+      await listener?.drain();
+      await listener?.storage.close();
       log?.flush();
       return post({ kind: "stopped" });
+    }
   }
 };

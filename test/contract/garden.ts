@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { createLog } from "../../src/log.ts";
-import { type Assembly, assemble } from "../../src/server/assembly.ts";
+import { type Assembly, assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist } from "../end-to-end/running-service.ts";
