@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
-import { operations } from "../src/http/operations.ts";
+import { serviceOperations } from "../src/http/service-operations.ts";
 import { idleTimeoutSeconds } from "../src/server/port.ts";
 import { parseUrl } from "../src/storage/postgres/url.ts";
 
@@ -52,7 +52,7 @@ test("an instance finds the database beside it, and can't write to its image", (
 
 test("the balancer leads to the instances, asks for a path that there is, and is for this machine only", () => {
   expect(caddyfile).toContain("reverse_proxy instance-one:8080 instance-two:8080 {");
-  const paths = operations.map(({ path }) => path);
+  const paths = serviceOperations.map(({ path }) => path);
   expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
   const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
   expect(services.balancer?.ports).toEqual([`127.0.0.1:\${DEMO_PORT:-8080}:${listens}`]);

@@ -12,7 +12,7 @@ import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { PersistentVolumeClaim, Pod, Service } from "kubernetes-models/v1";
 import manifest from "../package.json" with { type: "json" };
 import { readConfig, settings } from "../src/config.ts";
-import { operations } from "../src/http/operations.ts";
+import { serviceOperations } from "../src/http/service-operations.ts";
 
 const models = { Deployment, StatefulSet, HorizontalPodAutoscaler, PodDisruptionBudget, Service };
 
@@ -53,7 +53,7 @@ describe.each(Object.entries(files))("%s", (_, resources) => {
   });
 
   test("asks paths that there are, on the port that is served", () => {
-    const paths = operations.map(({ path }) => path);
+    const paths = serviceOperations.map(({ path }) => path);
     const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
     for (const probe of [startupProbe, livenessProbe, readinessProbe]) {
       expect(paths).toContain(probe?.httpGet?.path ?? "");

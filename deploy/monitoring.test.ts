@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
-import { operations } from "../src/http/operations.ts";
+import { serviceOperations } from "../src/http/service-operations.ts";
 import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
 import { audience, startIssuer } from "../test/openid-issuer.ts";
 import { makeDatabase, type TestDatabase } from "../test/postgres-server.ts";
@@ -163,7 +163,7 @@ test("every alert has a unit test in which it fires, and a section in its runboo
 });
 
 test("probes are what the alerts leave out", () => {
-  const probes = operations.filter(({ isProbe }) => isProbe).map(({ name }) => name);
+  const probes = serviceOperations.filter(({ isProbe }) => isProbe).map(({ name }) => name);
   const matched = queries.flatMap((query) => query.match(/operation!~"[^"]*"/g) ?? []);
   expect(new Set(matched)).toEqual(new Set([`operation!~"${probes.join("|")}"`]));
 });

@@ -355,7 +355,8 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     additionalProperties: false,
   },
   EventPlant: {
-    ...describeSchema(v.required(plantSchema)),
+    ...describeSchema(plantSchema),
+    required: Object.keys(plantSchema.entries),
     description: "The plant after the change or, if it was deleted, before it.",
   },
   Me: {

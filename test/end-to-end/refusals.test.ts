@@ -132,7 +132,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["copy SERVED EMPTY", failure, "a service is using it"],
   ["copy FILE FULL", failure, "is not empty. Use a new"],
   ["copy FILE OLDER-URL", failure, "open it with 2.0 first"],
-  [`copy FILE ${nowhere}`, failure, "nothing listens there"],
+  [`copy FILE ${nowhere}`, failure, "the connection is refused"],
   [`copy FILE ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
 ];
 
