@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document is valid and complete. proofs/generated/ checks thousands of
- * responses against it; the ones that need limits are here.
+ * The OpenAPI document is valid and complete. odd-requests.test.ts checks many responses against
+ * it; the ones that need limits are here.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";

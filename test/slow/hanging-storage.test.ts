@@ -1,7 +1,7 @@
 /** A storage whose writes hang: what /readyz says, and how long a stop takes. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
-import { type Release, stallPostgres, stallSqlite } from "../../proofs/overload/flood.ts";
+import { type Release, stallPostgres, stallSqlite } from "../../proofs/hostile/flood.ts";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
 
