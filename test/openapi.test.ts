@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document is valid and complete. odd-requests.test.ts checks many responses against
- * it; the ones that need limits are here.
- */
+/** The OpenAPI document is valid and complete. Every test of test/contract/ compares with it. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import {
