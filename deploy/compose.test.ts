@@ -1,6 +1,6 @@
 /**
- * What can be checked of the containers without running one (`npm run prove containers` does that):
- * settings, names, ports, paths, secrets.
+ * What can be checked of the containers without running one: settings, names, ports, paths,
+ * secrets.
  */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

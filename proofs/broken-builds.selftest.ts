@@ -3,18 +3,16 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram, type Edit } from "../test/changed-program.ts";
 import { startService } from "../test/end-to-end/running-service.ts";
 import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
-import { gatherTraces } from "./access/traces.ts";
-import { hasHaproxy } from "./database-proxy.ts";
+import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
 import { Deployment } from "./histories/deployment.ts";
 import { tryHistory } from "./histories/trial.ts";
 import { type Crowd, crowds } from "./hostile/crowds.ts";
+import { flood, stallSqlite } from "./hostile/flood.ts";
 import { tryCrowd } from "./hostile/trial.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, type Moment } from "./kills/prove.ts";
-import { startAtOnce } from "./migrations/prove.ts";
-import { flood, stallSqlite } from "./overload/flood.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
 import { PowerCuts, record } from "./power-cuts/power-cut.ts";
 import { shortRun, soak } from "./soak/soak.ts";
@@ -37,7 +35,6 @@ const batch = "storage/postgres/batch.ts";
 const storeEvents =
   "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
 const route = "const route = arrival.route?.path;";
-const readSchema = "const from = await readSchemaVersion(client);";
 
 const byKills =
   (...ends: Moment[]): Find =>
@@ -141,18 +138,6 @@ const builds: readonly BrokenBuild[] = [
       file: batch,
       text: 'if (command !== "COMMIT")',
       by: `if (command === "COMMIT") await ${storeEvents}; else`,
-    },
-  ],
-  [
-    "migrates without waiting for other instances",
-    /^did not start: /m,
-    startAtOnce,
-    { file: "storage/postgres/migrate.ts", text: "pg_advisory_xact_lock", by: "abs" },
-    // So that others migrate between its reading and its writing.
-    {
-      file: "storage/postgres/migrate.ts",
-      text: readSchema,
-      by: `${readSchema} await client.query("SELECT pg_sleep(3)");`,
     },
   ],
   [
@@ -282,25 +267,6 @@ test.skipIf(skipsOutsideLinux())("a leak of a kilobyte per request is found", as
   using broken = changeProgram([{ file: "http/finish.ts", text: route, by }]);
   const { heapBytesPerResponse } = await soak({ ...shortRun, program: broken.program });
   expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
-});
-
-test("tokens in the log and in the process list are found", async () => {
-  const run = "runCommand(process.argv.slice(2)";
-  const shown = `Bun.spawnSync(["sh", "-c", "sleep 0.2; true", process.env.PLANTSTORE_TOKEN ?? ""]);`;
-  using broken = changeProgram([
-    { file: "main.ts", text: run, by: `${shown} ${run}` },
-    {
-      file: "http/finish.ts",
-      text: route,
-      by: 'const route = request.headers.get("authorization") ?? undefined;',
-    },
-  ]);
-  const { found } = await gatherTraces("json", broken.program);
-  expect(found).toContain("write token in standard output");
-  expect(found).toContain("expired JWT in standard output");
-  if (process.platform === "linux") {
-    expect([...found].join("\n")).toContain("token in the processes during ");
-  }
 });
 
 test.skipIf(skipsUnless(hasHaproxy, "not installed: haproxy"))(

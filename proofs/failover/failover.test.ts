@@ -4,7 +4,7 @@ import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { runStatement, startPostgres } from "../../test/postgres-server.ts";
 import { skipsUnless } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { hasHaproxy, startDatabaseProxy } from "../database-proxy.ts";
+import { hasHaproxy, startDatabaseProxy } from "./database-proxy.ts";
 import { admitChecks, FailoverTrial } from "./prove.ts";
 
 setDefaultTimeout(120_000);

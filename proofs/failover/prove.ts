@@ -1,7 +1,7 @@
 /**
  * `npm run prove failover [failovers] [seed]`: two instances under load, through HAProxy, on a
  * PostgreSQL primary and its synchronous standby. The primary is lost and the standby promoted,
- * again and again.
+ * again and again. `npm run prove failover patroni` and `… pgbouncer` do it with those.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,10 +14,10 @@ import {
   startPostgres,
 } from "../../test/postgres-server.ts";
 import { send, signalAll } from "../../test/processes.ts";
-import { startDatabaseProxy } from "../database-proxy.ts";
-import { LoadedInstances } from "../loaded-instances.ts";
 import { prove, type Trial } from "../proof.ts";
 import { findPrograms } from "../system-servers.ts";
+import { startDatabaseProxy } from "./database-proxy.ts";
+import { LoadedInstances } from "./loaded-instances.ts";
 
 /**
  * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with
@@ -149,6 +149,12 @@ async function end(server: PostgresServer): Promise<void> {
 }
 
 if (import.meta.main) {
+  const mode = process.argv[2];
+  if (mode === "patroni" || mode === "pgbouncer") {
+    process.argv.splice(2, 1);
+    // It ends the process.
+    await import(`./${mode}.ts`);
+  }
   findPrograms("haproxy");
   // Kills are the most frequent.
   const mix: readonly Loss[] = ["killed", "killed", "cut off", "cut off", "frozen", "shut down"];

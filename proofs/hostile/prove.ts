@@ -1,12 +1,14 @@
 /**
  * `npm run prove hostile [FACTOR] [-- --only WORDS --on WORDS --plants COUNT --program DIR]`:
- * crowds that try to stop the service or to hold up others, and what a quiet user notices. FACTOR
- * times as many connections, as far as the limit of open files allows; COUNT plants in a crowd's
- * garden instead of its own number. DIR is a checkout of another version.
+ * crowds that try to stop the service or to hold up others, and what a quiet user notices; then ten
+ * times the load that the service can take. FACTOR times as many connections, as far as the limit
+ * of open files allows; COUNT plants in a crowd's garden instead of its own number. DIR is a
+ * checkout of another version. `--only overload` leaves the crowds out.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { crowds } from "./crowds.ts";
+import { overload } from "./overload.ts";
 import { calls } from "./quiet-user.ts";
 import { type SetupName, setups, tryCrowd } from "./trial.ts";
 
@@ -66,4 +68,7 @@ for (const crowd of chosen) {
 }
 const trials = chosen.length * chosenSetups.length;
 process.stdout.write(`${trials} trials, ${faulty} with faults; median / worst in each column\n`);
-process.exit(faulty > 0 || trials === 0 ? 1 : 0);
+const isOverloaded = program === undefined && "overload".includes(values.only);
+const faults = isOverloaded ? await overload() : [];
+for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
+process.exit(faulty > 0 || faults.length > 0 || (trials === 0 && !isOverloaded) ? 1 : 0);

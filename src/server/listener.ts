@@ -36,7 +36,7 @@ const streamEndMs = 1_000;
 const idleCheckMs = 10;
 const acceptPauseMs = 1_000;
 /** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
-const drainMs = 8_000;
+export const drainMs = 8_000;
 
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */

@@ -1,6 +1,6 @@
 /**
- * Each block of commands in the README works, in a copy of the project and on a free port. Here the
- * packages at hand are used; `npm run prove readme` installs them as a new user does.
+ * Each block of commands in the README works, in a copy of the project and on a free port, with the
+ * packages at hand.
  */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,8 +10,7 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { gather, readOutput, waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
-const isClean = process.env.PROVE_README !== undefined;
-setDefaultTimeout(isClean ? 600_000 : 120_000);
+setDefaultTimeout(120_000);
 const folder = makeTemporaryFolder();
 const project = join(folder.path, "plantstore");
 afterAll(() => folder[Symbol.dispose]());
@@ -28,7 +27,7 @@ const environment = Object.fromEntries(
 );
 
 function withPackagesAtHand(block: string): string {
-  return isClean ? block : block.replaceAll(/npm ci(?: --omit=dev)? && /g, "");
+  return block.replaceAll(/npm ci(?: --omit=dev)? && /g, "");
 }
 
 /** npm takes a second to find the program; shipped.test.ts calls it in that way. */
@@ -63,69 +62,62 @@ test("without npm ci, the program asks for it", async () => {
   });
 });
 
-test.skipIf(skipsWithout("curl", "script"))(
-  "each block of the README works",
-  async () => {
-    const unwanted = /^(?:\.git|data|dist|test)\b|(?:^|\/)node_modules\b/;
-    cpSync(root, project, {
-      recursive: true,
-      filter: (path) => !unwanted.test(relative(root, path)),
-    });
-    if (!isClean) {
-      symlinkSync(join(root, "node_modules"), join(project, "node_modules"));
-      replaceNpx();
-    }
-    expect(start).toContain("npm ci --omit=dev && npm start");
-    const service = Bun.spawn(["sh", "-euc", withPackagesAtHand(start)], {
-      cwd: project,
-      env: { ...environment, PLANTSTORE_PORT: "0" },
-      stdout: "pipe",
-      stderr: "pipe",
-      detached: true,
-    });
-    const { written, reading } = gather(service);
-    try {
-      const url = await waitFor(
-        () => /"url":"([^"]+)"/.exec(written.out)?.[1],
-        () => service.exitCode !== null && `It ended: ${written.errors}`,
-        isClean ? 300_000 : undefined,
-      );
-      const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
-      const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
-      for (const block of others) {
-        if (block.startsWith("$ ")) {
-          // What a terminal shows. Elsewhere it would be JSON.
-          const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
-          const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
-          const shown = Bun.spawnSync(["script", "-qec", lines.join("; "), "/dev/null"], {
-            cwd: project,
-            env: { ...variables, npm_config_loglevel: "silent", npm_config_progress: "false" },
-          });
-          expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
-          continue;
-        }
-        const commands = withPackagesAtHand(block)
-          .replaceAll("localhost:8080", new URL(url).host)
-          .replaceAll("http://127.0.0.1:8080", url)
-          .replaceAll("curl -i", "curl -is")
-          .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
-        const run = Bun.spawn(["sh", "-euc", commands], {
+test.skipIf(skipsWithout("curl", "script"))("each block of the README works", async () => {
+  const unwanted = /^(?:\.git|data|dist|test)\b|(?:^|\/)node_modules\b/;
+  cpSync(root, project, {
+    recursive: true,
+    filter: (path) => !unwanted.test(relative(root, path)),
+  });
+  symlinkSync(join(root, "node_modules"), join(project, "node_modules"));
+  replaceNpx();
+  expect(start).toContain("npm ci --omit=dev && npm start");
+  const service = Bun.spawn(["sh", "-euc", withPackagesAtHand(start)], {
+    cwd: project,
+    env: { ...environment, PLANTSTORE_PORT: "0" },
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  const { written, reading } = gather(service);
+  try {
+    const url = await waitFor(
+      () => /"url":"([^"]+)"/.exec(written.out)?.[1],
+      () => service.exitCode !== null && `It ended: ${written.errors}`,
+    );
+    const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
+    const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
+    for (const block of others) {
+      if (block.startsWith("$ ")) {
+        // What a terminal shows. Elsewhere it would be JSON.
+        const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
+        const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
+        const shown = Bun.spawnSync(["script", "-qec", lines.join("; "), "/dev/null"], {
           cwd: project,
-          env: variables,
-          stdout: "pipe",
-          stderr: "pipe",
+          env: { ...variables, npm_config_loglevel: "silent", npm_config_progress: "false" },
         });
-        const { out, errors, exitCode } = await readOutput(run);
-        expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
-        const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
-        expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
+        expect(shown.stdout.toString().replaceAll("\r", "")).toBe(block);
+        continue;
       }
-    } finally {
-      // As Ctrl+C does, which reaches all of them.
-      process.kill(-service.pid, "SIGINT");
-      await reading;
+      const commands = withPackagesAtHand(block)
+        .replaceAll("localhost:8080", new URL(url).host)
+        .replaceAll("http://127.0.0.1:8080", url)
+        .replaceAll("curl -i", "curl -is")
+        .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
+      const run = Bun.spawn(["sh", "-euc", commands], {
+        cwd: project,
+        env: variables,
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const { out, errors, exitCode } = await readOutput(run);
+      expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
+      const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
+      expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
     }
-    expect(written.out).toContain('"event":"stopped"');
-  },
-  600_000,
-);
+  } finally {
+    // As Ctrl+C does, which reaches all of them.
+    process.kill(-service.pid, "SIGINT");
+    await reading;
+  }
+  expect(written.out).toContain('"event":"stopped"');
+});

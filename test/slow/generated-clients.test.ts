@@ -1,10 +1,10 @@
-/** Two clients that others generate from the document. `npm run prove generators` has more. */
+/** Two clients that others generate from the document. */
 import { afterAll, beforeAll, expect, mock, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { expected, type Generator, makeClients, runClient } from "../generated-client.ts";
+import { expected, type Generator, makeClients, runClient } from "./generated-client.ts";
 
 // The generators build on the compiler's old programming interface, which TypeScript 7 lacks.
 mock.module("typescript", () => ({ ...ts, default: ts }));

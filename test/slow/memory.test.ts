@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { sampleProcess } from "../../proofs/process-growth.ts";
+import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { skipsOutsideLinux } from "../skipping.ts";
-import { type RunningService, startService, waitFor } from "./running-service.ts";
 
 // As text they take 70 MB, and more as objects.
 test("300,000 long plants go out in little memory, to fast and slow clients and to one that leaves", async () => {
@@ -75,11 +75,12 @@ test.skipIf(skipsOutsideLinux())(
     const answers = await Promise.all(Array.from({ length: 30 }, send)).finally(() => {
       clearInterval(watching);
     });
-    for (const answer of answers) expect(answer).toStartWith("HTTP/1.1 201");
+    // A busy machine may refuse some of them.
+    for (const answer of answers) expect(answer).toMatch(/^HTTP\/1.1 (?:201|503)/);
+    expect(answers.join("")).toContain("HTTP/1.1 201");
     expect(mostBytes - beforeBytes).toBeLessThan(80_000_000);
   },
-  // A busy machine may refuse some of them with 503.
-  { timeout: 120_000, retry: 2 },
+  120_000,
 );
 
 function residentBytes({ pid }: RunningService): number {

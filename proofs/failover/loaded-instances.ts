@@ -7,12 +7,12 @@ import {
   type RunningService,
   startService,
   waitFor,
-} from "../test/end-to-end/running-service.ts";
-import { auditStore } from "./audited-store.ts";
-import { auditLog } from "./event-log.ts";
-import { Ledger } from "./ledger.ts";
-import { hangMs, listPlants } from "./plant-client.ts";
-import { Workload } from "./workload.ts";
+} from "../../test/end-to-end/running-service.ts";
+import { auditStore } from "../audited-store.ts";
+import { auditLog } from "../event-log.ts";
+import { Ledger } from "../ledger.ts";
+import { hangMs, listPlants } from "../plant-client.ts";
+import { Workload } from "../workload.ts";
 
 const clientsCount = 12;
 const instancesCount = 2;

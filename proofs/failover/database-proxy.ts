@@ -4,10 +4,10 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { waitFor } from "../test/end-to-end/running-service.ts";
-import { runStatement } from "../test/postgres-server.ts";
-import { pickPorts } from "../test/processes.ts";
-import { findProgram, makeServerFolder, spawnServer } from "./system-servers.ts";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { runStatement } from "../../test/postgres-server.ts";
+import { pickPorts } from "../../test/processes.ts";
+import { findProgram, makeServerFolder, spawnServer } from "../system-servers.ts";
 
 const haproxy = findProgram("haproxy");
 
@@ -29,7 +29,7 @@ export async function startDatabaseProxy(
   const [port = 0] = pickPorts(1);
   const folder = makeServerFolder();
   const [config, log] = [join(folder, name), join(folder, "log")];
-  const original = readFileSync(join(import.meta.dir, "../deploy/haproxy", name), "utf8");
+  const original = readFileSync(join(import.meta.dir, "../../deploy/haproxy", name), "utf8");
   writeFileSync(config, substitute(original, port, servers));
   const child = spawnServer([haproxy ?? "haproxy", "-f", config], log);
   await waitFor(

@@ -1,6 +1,7 @@
 /**
- * `npm run prove pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine on the system's
- * PostgreSQL; then PgBouncer in transaction mode, and the PostgreSQL behind it, fail under load.
+ * `npm run prove failover pgbouncer [failures] [seed]`: the tests of the PostgreSQL engine on the
+ * system's PostgreSQL; then PgBouncer in transaction mode, and the PostgreSQL behind it, fail under
+ * load.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +10,12 @@ import { makeDice, spread } from "../../test/dice.ts";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { runStatement, serverPassword } from "../../test/postgres-server.ts";
 import { pickPorts, send, signalAll } from "../../test/processes.ts";
-import { LoadedInstances } from "../loaded-instances.ts";
 import { prove } from "../proof.ts";
 import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
+import { LoadedInstances } from "./loaded-instances.ts";
 
-/** Restarted as their packages do it. A frozen PostgreSQL is in the proof `failover`. */
+/** Restarted as their packages do it. A frozen PostgreSQL is in prove.ts. */
 const mix = [
   ["PgBouncer", "restarted"],
   ["PostgreSQL", "restarted"],
@@ -45,7 +46,7 @@ const url = urlOf("plants", poolerPort, "plants");
 const loaded = await LoadedInstances.start(url);
 
 await prove({
-  name: "pgbouncer",
+  name: "failover pgbouncer",
   trials: "failures",
   count: 20,
   async run(seed) {

@@ -8,8 +8,8 @@ import type { Subprocess } from "bun";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { runStatement } from "../../test/postgres-server.ts";
 import { pickPorts, send, signalAll } from "../../test/processes.ts";
-import { startDatabaseProxy } from "../database-proxy.ts";
 import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
+import { startDatabaseProxy } from "./database-proxy.ts";
 
 export type Failure = "killed" | "frozen" | "stopped";
 

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { RunningService } from "./end-to-end/running-service.ts";
+import type { RunningService } from "../end-to-end/running-service.ts";
 
 export interface Generator {
   readonly generate: (documentPath: string, target: string) => Promise<unknown>;

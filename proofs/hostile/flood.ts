@@ -6,10 +6,9 @@ import { Database } from "bun:sqlite";
 import { Client } from "pg";
 import { queuedMsMax } from "../../src/async/fair-queue.ts";
 import type { RunningService } from "../../test/end-to-end/running-service.ts";
-import { writeRequest } from "../kept-connection.ts";
+import { KeptConnection, writeRequest } from "../kept-connection.ts";
 import { listPlants } from "../plant-client.ts";
 import { residentMb } from "../process-growth.ts";
-import { sendCrowd } from "./crowd.ts";
 
 /** Many more than fit into a commit. */
 const clients = 3_500;
@@ -21,6 +20,11 @@ const noticedMs = queuedMsMax + 100;
 /** Well below the number of clients: only the last ones have waited less than half a second. */
 const waitingMax = 3_072;
 const body = '{"name":"Fern"}';
+/** A response counts if it comes by then. */
+const deadlineMs = 1_000;
+/** The kernel's queue of connections that nobody has accepted yet is short. */
+const arrivalsAtOnce = 50;
+const arrivalsApartMs = 30;
 
 /** Returns what went wrong. `stall` is one of the functions below. */
 export async function flood(service: RunningService, stall: () => Promise<Release>) {
@@ -72,4 +76,44 @@ export async function stallPostgres(url: string): Promise<Release> {
   await client.connect();
   await client.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
   return () => client.end();
+}
+
+/** Each client sends its next request when it has a response. Status 0 is none. */
+export async function sendCrowd(order: {
+  readonly port: number;
+  /** Sent in turn. */
+  readonly requests: readonly string[];
+  readonly clients: number;
+  readonly durationMs: number;
+  /** How long a refused client waits. */
+  readonly pauseMs: number;
+}) {
+  const { port, requests, clients, durationMs, pauseMs } = order;
+  const statuses: Record<number, number> = {};
+  let good = 0;
+  const endsAtMs = performance.now() + durationMs;
+  async function runClient(): Promise<void> {
+    let connection: KeptConnection | undefined;
+    for (let turn = 0; performance.now() < endsAtMs; turn++) {
+      const dueAtMs = performance.now() + deadlineMs;
+      let status = 0;
+      try {
+        if (!connection || connection.isOver) connection = await KeptConnection.open({ port });
+        ({ status } = await connection.ask(requests[turn % requests.length] as string));
+      } catch {
+        connection = undefined;
+      }
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if ((status === 200 || status === 201) && performance.now() <= dueAtMs) good++;
+      if (status === 503) await Bun.sleep(Math.min(pauseMs, endsAtMs - performance.now()));
+    }
+    connection?.close();
+  }
+  const running: Promise<void>[] = [];
+  while (running.length < clients) {
+    running.push(runClient());
+    if (running.length % arrivalsAtOnce === 0) await Bun.sleep(arrivalsApartMs);
+  }
+  await Promise.all(running);
+  return { good, statuses };
 }

@@ -1,12 +1,11 @@
 /**
- * `npm run prove overload [scenarios] [first]`: finds the highest throughput in time, and offers
- * ten times as many clients, which wait as `Retry-After` says. Most of the throughput is kept.
+ * Overload: finds the highest throughput in time, and offers ten times as many clients, which wait
+ * as `Retry-After` says. Most of the throughput is kept.
  */
 import { startService } from "../../test/end-to-end/running-service.ts";
 import { makePlace } from "../audited-store.ts";
 import { writeRequest } from "../kept-connection.ts";
-import { prove } from "../proof.ts";
-import { sendCrowd } from "./crowd.ts";
+import { flood, sendCrowd, stallPostgres, stallSqlite } from "./flood.ts";
 
 const peakMs = 4_000;
 const overloadMs = 10_000;
@@ -28,12 +27,10 @@ const scenarios = (["sqlite", "postgres"] as const).flatMap((engine) =>
   kinds.map((kind) => [engine, ...kind] as const),
 );
 
-await prove({
-  name: "overload",
-  trials: "scenarios",
-  count: scenarios.length,
-  async run(seed) {
-    const [engine, what, make] = scenarios[seed % scenarios.length] as (typeof scenarios)[0];
+/** Returns what went wrong, and prints what was kept. */
+export async function overload(): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [engine, what, make] of scenarios) {
     await using place = await makePlace(engine);
     await using service = await startService({ database: place.database });
     const { port, token } = service;
@@ -50,11 +47,20 @@ await prove({
     }
     const { statuses, perSecond } = await send(10 * peak.clients, overloadMs, 1_000);
     const share = perSecond / peak.perSecond;
-    const { 200: listed = 0, 201: created = 0, 503: refused = 0, 0: _, ...others } = statuses;
-    const faults: string[] = [];
+    const { 200: _, 201: __, 503: ___, 0: ____, ...others } = statuses;
     if (share < keptShareMin) faults.push(`${what} on ${engine}: ${share} of the peak is kept`);
     if (Object.keys(others).length > 0) faults.push(`other responses: ${JSON.stringify(others)}`);
     process.stdout.write(`${what} on ${engine}: ${Math.round(share * 100)} % of the peak\n`);
-    return { faults, figures: { served: listed + created, refused } };
-  },
-});
+  }
+  for (const [engine, stall] of [
+    ["sqlite", stallSqlite],
+    ["postgres", stallPostgres],
+  ] as const) {
+    await using place = await makePlace(engine);
+    const { database } = place;
+    await using service = await startService({ args: ["--threads", "1"], database });
+    const found = await flood(service, () => stall(database));
+    faults.push(...found.map((fault) => `creates on a locked ${engine}: ${fault}`));
+  }
+  return faults;
+}

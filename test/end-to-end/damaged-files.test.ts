@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { runProgram, startService } from "../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder, touch } from "../test/temporary-folder.ts";
+import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
+import { runProgram, startService } from "./running-service.ts";
 
 function makeFile(path: string, ...statements: readonly string[]): void {
   using database = new Database(path);

@@ -1,12 +1,12 @@
 /**
- * `npm run prove patroni [failures] [seed]`: the leader of a Patroni cluster behind HAProxy fails,
- * many times.
+ * `npm run prove failover patroni [failures] [seed]`: the leader of a Patroni cluster behind
+ * HAProxy fails, many times.
  */
 import { makeDice, spread } from "../../test/dice.ts";
-import { LoadedInstances } from "../loaded-instances.ts";
 import { prove } from "../proof.ts";
 import type { Workload } from "../workload.ts";
-import { type Failure, PatroniCluster, timing, urlOf } from "./cluster.ts";
+import { LoadedInstances } from "./loaded-instances.ts";
+import { type Failure, PatroniCluster, timing, urlOf } from "./patroni-cluster.ts";
 
 /** One more than there are nodes: these take turns as the leader, and each fails in every way. */
 const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
@@ -17,7 +17,7 @@ const cluster = await PatroniCluster.start();
 const loaded = await LoadedInstances.start(cluster.url);
 
 await prove({
-  name: "patroni",
+  name: "failover patroni",
   trials: "failures",
   count: 20,
   async run(seed) {

@@ -1,0 +1,95 @@
+/** Tokens are sent in the right places and in odd ones, and the program writes none of them. */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { KeptConnection } from "../../proofs/kept-connection.ts";
+import { makeToken, runProgram, startService } from "../end-to-end/running-service.ts";
+import { audience, sign, startIssuer } from "../openid-issuer.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+
+/** Long enough to be found nowhere but in the token. */
+const searchedCharacters = 32;
+
+/** Requests that put a token where it belongs, and where it does not. */
+function requestsWith(token: string, writer: string): readonly string[] {
+  const request = (line: string, headers: readonly string[], body = "") => {
+    const length = body === "" ? [] : [`Content-Length: ${body.length}`];
+    return [`${line} HTTP/1.1`, ...headers, ...length, "", body].join("\r\n");
+  };
+  const host = "Host: plants.test";
+  const bearer = `Authorization: Bearer ${token}`;
+  const allowed = `Authorization: Bearer ${writer}`;
+  const json = "Content-Type: application/json";
+  return [
+    request("GET /plants", [host, bearer]),
+    request("POST /plants", [host, bearer, json], '{"name":"Fern"}'),
+    request("GET /plants", [host, `Authorization: Token ${token}`]),
+    request("GET /plants", [host, `${bearer},${token}`]),
+    request(`GET /plants?access_token=${token}`, [host, allowed]),
+    request(`GET /plants?limit=${token}`, [host, allowed]),
+    request(`DELETE /plants/${token}`, [host, allowed]),
+    request(`GET /${token}`, [host]),
+    request("GET /plants", [`Host: ${token}`, allowed]),
+    request("GET /plants", [host, allowed, `X-Request-Id: ${token}`]),
+    request("POST /plants", [host, allowed, json, `Idempotency-Key: ${token}`], "{}"),
+    request("POST /plants", [host, allowed, json], `{"name":${token}}`),
+    request("POST /plants", [host, allowed, `Content-Type: ${token}`], "{}"),
+    request("OPTIONS /plants", [host, `Origin: https://${token}.test`]),
+    request("GET /healthz", [host, `Cookie: token=${token}`]),
+    request(`${token} /plants`, [host, allowed]),
+  ];
+}
+
+test.each(["json", "text"])(
+  "no token is in what it writes, with a log of %s",
+  async (log) => {
+    using folder = makeTemporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await using stack = new AsyncDisposableStack();
+    const issuer = startIssuer();
+    stack.defer(() => issuer.stop());
+    const trusted = ["--jwt-issuer", issuer.url, "--jwt-audience", audience];
+    const service = stack.use(await startService({ database, args: ["--log", log, ...trusted] }));
+    const writer = await makeToken(service, "ann");
+    const jwt = await sign(await issuer.makeKey(), issuer.claims(Date.now(), { exp: 1 }));
+    const tokens = [writer, jwt];
+    const traces = new Map<string, string>();
+    for (const token of tokens) {
+      for (const text of requestsWith(token, writer)) {
+        const connection = await KeptConnection.open({ port: service.port });
+        // The runtime sends no response to some malformed requests.
+        const response = await connection.ask(text).catch(() => undefined);
+        connection.close();
+        const shown = `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
+        traces.set(`the response to ${text.slice(0, 100)}`, shown);
+      }
+      for (const words of [
+        `plants list --url ${service.url}`,
+        `token list --database ${database}`,
+      ]) {
+        const { out, errors } = await runProgram(words.split(" "), { PLANTSTORE_TOKEN: token });
+        traces.set(words, out + errors);
+      }
+    }
+    traces.set("/metrics", await (await service.call("GET /metrics")).text());
+    const readFiles = (when: string) => {
+      for (const name of readdirSync(folder.path)) {
+        traces.set(`${name} ${when}`, readFileSync(join(folder.path, name), "latin1"));
+      }
+    };
+    readFiles("while it runs");
+    service.signal("SIGTERM");
+    await service.exited;
+    readFiles("after it stopped");
+    const { out, errors } = service.output();
+    traces.set("standard output", out).set("standard error", errors);
+    for (const token of tokens) {
+      const found = [...traces].filter(([, text]) =>
+        text.includes(token.slice(-searchedCharacters)),
+      );
+      expect(found.map(([where]) => where)).toEqual([]);
+    }
+    expect([...traces.keys()]).toContain("plants.db-wal while it runs");
+  },
+  120_000,
+);

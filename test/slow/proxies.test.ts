@@ -1,0 +1,158 @@
+/** Two instances behind nginx and HAProxy, with the configurations in deploy/. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { findProgram, makeServerFolder, spawnServer } from "../../proofs/system-servers.ts";
+import {
+  insist,
+  makeCaller,
+  makeToken,
+  type RunningService,
+  startService,
+  waitFor,
+} from "../end-to-end/running-service.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { pickPorts } from "../processes.ts";
+import { skipsUnless } from "../skipping.ts";
+
+setDefaultTimeout(120_000);
+
+const proxies = [
+  { name: "nginx", config: "nginx/plantstore.conf", connectionsMax: 256 },
+  { name: "haproxy", config: "haproxy/haproxy.cfg", connectionsMax: 512 },
+] as const;
+
+describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
+  const program = findProgram(name);
+  const isSkipped = skipsUnless(program !== null, `not installed: ${name}`);
+  const [one = 0, two = 0, port = 0] = pickPorts(3);
+  const url = `http://127.0.0.1:${port}`;
+  const instances: RunningService[] = [];
+  let database: TestDatabase;
+  let token = "";
+
+  beforeAll(async () => {
+    if (isSkipped) return;
+    database = await makeDatabase();
+    token = await makeToken({ database: database.url }, "gardener");
+    for (const each of [one, two]) {
+      instances.push(await startService({ database: database.url, port: each }));
+    }
+    await startProxy();
+  });
+
+  afterAll(async () => {
+    for (const instance of instances) await instance[Symbol.asyncDispose]();
+    await database?.drop();
+  });
+
+  /** It ends with this process. */
+  async function startProxy(): Promise<void> {
+    const folder = makeServerFolder();
+    const [own, output] = [join(folder, "config"), join(folder, "output")];
+    // Other addresses, and nothing else changed.
+    const shipped = readFileSync(join(import.meta.dir, "../../deploy", config), "utf8")
+      .replace(/^( +)(listen |bind )(:?)80\b/m, `$1$2127.0.0.1:${port}`)
+      .replace("127.0.0.1:8081", `127.0.0.1:${one}`)
+      .replace("127.0.0.1:8082", `127.0.0.1:${two}`);
+    if (name === "haproxy") writeFileSync(own, shipped);
+    else {
+      // Included in a block `http`, as a user would.
+      const included = shipped.replace(/access_log \S+/, `access_log ${folder}/log`);
+      writeFileSync(join(folder, "plantstore.conf"), included);
+      const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+      const paths = kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ");
+      writeFileSync(
+        own,
+        // One process, which can be killed.
+        `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/log info;
+         events { worker_connections 1024; }
+         http { ${paths} include ${folder}/plantstore.conf; }`,
+      );
+    }
+    const flags = name === "nginx" ? ["-c", own, "-e", output] : ["-f", own];
+    const child = spawnServer([program ?? "", ...flags], output);
+    await waitFor(
+      async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok || undefined,
+      () => child.exitCode !== null && readFileSync(output, "utf8"),
+    );
+  }
+
+  test.skipIf(isSkipped)("responses are those of the instances, but for /metrics", async () => {
+    const headers = { "x-request-id": "through", "accept-encoding": "gzip" };
+    const [direct, proxied] = await Promise.all(
+      [one, port].map((each) => fetch(`http://127.0.0.1:${each}/`, { headers })),
+    );
+    for (const header of ["etag", "content-encoding", "cache-control", "vary", "x-request-id"]) {
+      expect([header, proxied?.headers.get(header)]).toEqual([header, direct?.headers.get(header)]);
+    }
+    expect((await fetch(`${url}/metrics`)).status).toBe(403);
+  });
+
+  test.skipIf(isSkipped)("connections of one address are limited", async () => {
+    const extra = 50;
+    // A body that never arrives keeps its request in progress.
+    const request =
+      "POST /plants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+      `Authorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\n{`;
+    const refusals: string[] = [];
+    const sockets = Array.from({ length: connectionsMax + extra }, () => {
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      // HAProxy closes the connection without a response.
+      if (name === "nginx") socket.once("data", (data) => refusals.push(String(data)));
+      else socket.once("close", () => refusals.push(""));
+      socket.write(request);
+      return socket;
+    });
+    await waitFor(() => refusals.length >= extra || undefined);
+    for (const socket of sockets) socket.removeAllListeners("close").destroy();
+    if (name === "nginx") {
+      expect(refusals[0]).toMatch(/^HTTP\/1.1 503 .*problem\+json.*Retry-After: 1/s);
+    }
+    // There is room again.
+    const isOpen = async () => (await fetch(`${url}/plants`)).status === 401 || undefined;
+    await waitFor(() => isOpen().catch(() => undefined));
+  });
+
+  test.skipIf(isSkipped)("no write is lost or doubled while instances restart", async () => {
+    const call = makeCaller(url, token);
+    const names = Array.from({ length: 200 }, (_, index) => `fern-${index}`);
+    const create = (plant: string) =>
+      insist(async () => {
+        const options = { headers: { "idempotency-key": plant }, body: `{"name":"${plant}"}` };
+        const response = await call("POST /plants", options).catch(() => undefined);
+        // From a proxy that lost the instance.
+        const isUnknown = response === undefined || [502, 504].includes(response.status);
+        return isUnknown ? new Response("", { status: 503 }) : response;
+      });
+    for (const [index, plant] of names.entries()) {
+      if (index === 50) instances[0]?.signal("SIGTERM");
+      if (index === 120) {
+        expect(await instances[0]?.exited).toBe(0);
+        await instances[0]?.[Symbol.asyncDispose]();
+        instances[0] = await startService({ database: database.url, port: one });
+        instances[1]?.signal("SIGKILL");
+      }
+      expect((await create(plant)).status).toBe(201);
+    }
+    const stored: { name: string }[] = await (await call("GET /plants")).json();
+    expect(stored.map((plant) => plant.name).toSorted()).toEqual(names.toSorted());
+  });
+
+  test.skipIf(isSkipped || name === "nginx")(
+    "without instances, it says what they would",
+    async () => {
+      for (const instance of instances) instance.signal("SIGKILL");
+      const response = await waitFor(async () => {
+        const found = await fetch(`${url}/plants`).catch(() => undefined);
+        return found?.headers.get("retry-after") ? found : undefined;
+      });
+      expect([response.status, response.headers.get("content-type")]).toEqual([
+        503,
+        "application/problem+json",
+      ]);
+      expect(await response.json()).toMatchObject({ type: "urn:plantstore:problem:unavailable" });
+    },
+  );
+});
