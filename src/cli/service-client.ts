@@ -126,7 +126,7 @@ export function describeNoResponse(url: string, cause: unknown): string {
   const failure = describeSystemError(cause) ?? message.replace(/\.$/, "");
   const advice =
     adviseCertificate(code) ??
-    adviseScheme(url, code) ??
+    adviseScheme(url, code, failure) ??
     "Is the service running? Start it with plantstore serve, or set its address with --url or " +
       "PLANTSTORE_URL.";
   return showSafely(`No response from ${url}: ${failure}. ${advice}`);
@@ -147,10 +147,10 @@ function adviseCertificate(code: string): string | undefined {
 }
 
 /** A port of the other scheme fails the handshake of https, and closes a connection of http. */
-function adviseScheme(url: string, code: string): string | undefined {
+function adviseScheme(url: string, code: string, failure: string): string | undefined {
   const isHandshake = code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER";
   if (isHandshake) return `Is it ${url.replace("https:", "http:")}?`;
-  const isClosed = code === "ECONNRESET" && url.startsWith("http:");
+  const isClosed = failure.startsWith("the connection was closed") && url.startsWith("http:");
   return isClosed ? `Is it ${url.replace("http:", "https:")}?` : undefined;
 }
 

@@ -125,7 +125,7 @@ describe("a failure", () => {
     const late = writeAll(3);
     commits[0]?.fail(new PlantStoreError("unavailable", "Away."));
     expect(await first).toEqual(["Away."]);
-    expect(await early).toEqual([expect.stringContaining("Nothing was changed")]);
+    expect(await early).toEqual([expect.stringContaining("storage cannot be used")]);
     await ticks();
     commits[1]?.succeed();
     expect(await late).toEqual([3]);

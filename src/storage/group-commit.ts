@@ -13,7 +13,7 @@ import {
   type PlantWriter,
   type Write,
 } from "../domain/storage.ts";
-import { unknownOutcome } from "./failures.ts";
+import { storageError, unknownOutcome } from "./failures.ts";
 
 export interface GroupCommitOptions {
   readonly groupWritesMax: number;
@@ -179,15 +179,15 @@ export class GroupCommit implements PlantWriter {
       group.push(next.item);
     }
     if (group.length > 0) onStart(performance.now() - oldestMs);
-    if (this.#waiting.length > 0) this.#refuseLate();
+    if (this.#waiting.length > 0) this.#refuseLate(overloaded);
     return group;
   }
 
   /** Unless it continues a bulk: half a bulk is worse than a slow one. */
-  #refuseLate(): void {
+  #refuseLate(error: PlantStoreError): void {
     this.#reject(
       this.#waiting.removeLate(({ isContinued }) => isContinued),
-      overloaded,
+      error,
     );
   }
 
@@ -216,7 +216,7 @@ export class GroupCommit implements PlantWriter {
       this.#options.onFailure(error);
       this.#reject(group, error);
       // These waited for it long enough: the next try may take as long, and fail as well.
-      if (error.code === "unavailable") this.#refuseLate();
+      if (error.code === "unavailable") this.#refuseLate(storageError("unavailable", error));
       return;
     }
     const gardens = Map.groupBy(group, ({ garden }) => garden);
