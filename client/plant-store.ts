@@ -31,6 +31,8 @@ import type {
   StoredPlant,
   TagCount,
   TagsOptions,
+  UpdateOptions,
+  UpdateResult,
 } from "./types.ts";
 import {
   formatId,
@@ -76,8 +78,6 @@ const pageSizeDefault = 1_000;
 const linkedMax = 1_000;
 /** Leaves room for the number of a bulk. */
 const manyKeyCharactersMax = 230;
-/** Each 412 means that somebody else's change was stored, so few updates need many tries. */
-const updateTriesMax = 100;
 /** A longer timer fires at once. */
 const timerMsMax = 2 ** 31 - 1;
 
@@ -214,7 +214,7 @@ export class PlantStore {
     if (response.isRepeated && response.status === 412) {
       // An earlier try may have stored the plant, and so made the precondition fail.
       const plant = await this.find(id, { signal });
-      if (plant?.name === draft.name && plant.tag === (draft.tag ?? "")) {
+      if (plant && isLike(plant, { name: draft.name, tag: draft.tag ?? "" })) {
         return { ...plant, created };
       }
     }
@@ -222,27 +222,25 @@ export class PlantStore {
   }
 
   /**
-   * Changes a plant and keeps what others change at the same time: reads it, puts it with its new
-   * fields, and starts over if somebody else was faster. `change` is the new fields, or a function
-   * from the plant to them, which may be called several times.
+   * Changes the given fields of a plant, and keeps what others change in the others. Resolves once
+   * it is durable. If `ifMatch` doesn't hold: a problem, `precondition-failed`.
    */
   async update(
     id: bigint | number,
-    change: PlantChange | ((plant: StoredPlant) => PlantChange),
-    options: CallOptions = {},
+    change: PlantChange,
+    { ifMatch, signal }: UpdateOptions = {},
   ): Promise<StoredPlant> {
-    for (let tries = 1; ; tries++) {
-      const plant = await this.get(id, options);
-      const fields = typeof change === "function" ? change(plant) : change;
-      const { name = plant.name, tag = plant.tag } = fields;
-      if (name === plant.name && tag === plant.tag) return plant;
-      try {
-        const { etag } = await this.put(id, { name, tag }, { ...options, ifMatch: plant.etag });
-        return { ...plant, name, tag, etag };
-      } catch (error) {
-        if (!hasCode(error, "precondition-failed") || tries === updateTriesMax) throw error;
-      }
+    const response = await this.#call("PATCH", plantPath(id), {
+      headers: { "content-type": "application/merge-patch+json", "if-match": ifMatch },
+      body: JSON.stringify(change),
+      signal,
+    });
+    if (response.isRepeated && response.status === 412) {
+      // As for `put`.
+      const plant = await this.find(id, { signal });
+      if (plant && isLike(plant, change)) return plant;
     }
+    return parse(response, 200, parsePlant);
   }
 
   async me(options: CallOptions = {}): Promise<Me> {
@@ -391,6 +389,25 @@ export class PlantStore {
     return results;
   }
 
+  /** Changes the given fields of many plants. 404: there is no such plant. */
+  async updateMany(
+    ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
+    change: PlantChange,
+    options: CallOptions = {},
+  ): Promise<UpdateResult[]> {
+    const results: UpdateResult[] = [];
+    for await (const bulk of toBulks(ids, formatId)) {
+      const response = await this.#call("POST", "/plants/bulk-update", {
+        headers: { "content-type": "application/json" },
+        body: `{"ids":[${bulk.join()}],"set":${JSON.stringify(change)}}`,
+        signal: options.signal,
+      });
+      const missing = parse(response, 200, ({ text }) => parseMissing(text));
+      results.push(...bulk.map((id) => ({ status: missing.has(id) ? 404 : 200 }) as const));
+    }
+    return results;
+  }
+
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
     const { headers: given = {}, body, isStream, policy, idempotencyKey, signal } = more;
     const headers = new Headers();
@@ -445,4 +462,8 @@ function toAuthorization(text: string | undefined): string {
 
 function plantPath(id: bigint | number): string {
   return `/plants/${formatId(id)}?include=id`;
+}
+
+function isLike(plant: Plant, { name = plant.name, tag = plant.tag }: PlantChange): boolean {
+  return plant.name === name && plant.tag === tag;
 }

@@ -6,6 +6,7 @@ export type ProblemCode =
   | "unauthenticated"
   | "forbidden"
   | "not-found"
+  | "timeout"
   | "method-not-allowed"
   | "conflict"
   | "gone"

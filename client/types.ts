@@ -53,6 +53,11 @@ export interface GetOptions extends CallOptions {
   readonly ifNoneMatch?: string | undefined;
 }
 
+export interface UpdateOptions extends CallOptions {
+  /** Only if the plant has this `etag`. */
+  readonly ifMatch?: string | undefined;
+}
+
 export interface PutOptions extends CallOptions {
   /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */
   readonly ifMatch?: string | undefined;
@@ -127,6 +132,11 @@ export type CreateResult =
       readonly code: ProblemCode;
       readonly detail: string;
     };
+
+/** What became of one of many changes: 404 if there was no such plant. */
+export interface UpdateResult {
+  readonly status: 200 | 404;
+}
 
 /** What became of one of many deletions: 404 if there was no such plant. */
 export type DeleteResult = (Deletion & { readonly status: 204 }) | { readonly status: 404 };

@@ -133,15 +133,17 @@ export class Api extends PlantStore {
    */
   async save(base: Plant, mine: Plant): Promise<StoredPlant> {
     const changed = editedFields.filter((field) => mine[field] !== base[field]);
-    try {
-      return await this.update(base.id, (theirs) => {
-        const isSafe = (field: EditedField) => [base[field], mine[field]].includes(theirs[field]);
-        if (!changed.every(isSafe)) throw new Conflict(theirs);
-        return Object.fromEntries(changed.map((field) => [field, mine[field]]));
-      });
-    } catch (error) {
-      if (hasCode(error, "not-found")) throw new Conflict(undefined);
-      throw error;
+    const change = Object.fromEntries(changed.map((field) => [field, mine[field]]));
+    for (;;) {
+      const theirs = await this.find(base.id);
+      const isSafe = (field: EditedField) =>
+        [base[field], mine[field]].includes(theirs?.[field] ?? "");
+      if (!theirs || !changed.every(isSafe)) throw new Conflict(theirs);
+      try {
+        return await this.update(base.id, change, { ifMatch: theirs.etag || undefined });
+      } catch (error) {
+        if (!hasCode(error, "precondition-failed")) throw error;
+      }
     }
   }
 

@@ -140,13 +140,8 @@ export const editPlantCommand = serviceCommand({
       throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
     }
     return forEachPlant(store, call, async (id) => {
-      const seen: Plant[] = [];
-      const after = await store.update(id, (plant) => {
-        seen.push(plant);
-        return change;
-      });
-      // `update` may read several times; it changed what it read last.
-      reportEdit(call, seen.at(-1) ?? after, after);
+      const before = await store.get(id);
+      reportEdit(call, before, await store.update(id, change));
     });
   },
 });

@@ -6,6 +6,7 @@ export type ErrorCode =
   | "forbidden"
   | "not-found"
   | "method-not-allowed"
+  | "timeout"
   | "conflict"
   | "gone"
   | "precondition-failed"

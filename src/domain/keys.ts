@@ -6,7 +6,7 @@
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.
  */
-import { type PlantId, sha256 } from "./plant.ts";
+import { hashedContent, type PlantId, sha256 } from "./plant.ts";
 import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
 
 const headCharacters = 14;
@@ -45,8 +45,7 @@ export function toKeyUse(write: CreateWrite): KeyUse | undefined {
   const { idempotency } = write;
   if (idempotency === undefined) return undefined;
   const { index, nowMs, expiresAtMs } = idempotency;
-  // Never change this: a retry after an upgrade must have the same hash.
-  const requestHash = hash(JSON.stringify([write.id?.toString() ?? null, write.name, write.tag]));
+  const requestHash = hash(JSON.stringify([write.id?.toString() ?? null, ...hashedContent(write)]));
   const position = positionOfKey(idempotency);
   return { ...position, isInBulk: index !== undefined, requestHash, nowMs, expiresAtMs };
 }

@@ -9,6 +9,7 @@ import {
   plantIdMax,
   plantIdMin,
   tagCodePointsMax,
+  textLength,
 } from "./plant.ts";
 import type { CountedTag, Order, PlantReader } from "./storage.ts";
 
@@ -77,7 +78,7 @@ export function scanPlants(
 }
 
 function textOf(plants: readonly Plant[]): number {
-  return plants.reduce((sum, { name, tag }) => sum + name.length + tag.length, 0);
+  return plants.reduce((sum, plant) => sum + textLength(plant), 0);
 }
 
 /** Of these plants, the ones that match. */

@@ -1,6 +1,6 @@
 /**
- * The plant: its fields, their limits and their types. Validation and the OpenAPI document both
- * read this one source; it knows nothing of HTTP or storage.
+ * The plant: its fields, their limits and their types. To add a field, add it to `contentSchemas`:
+ * validation, OpenAPI, rules, events, hashes and SQL follow, and the compiler finds the rest.
  */
 import * as v from "valibot";
 
@@ -73,30 +73,74 @@ export const plantIdSchema = v.pipe(
   v.description("Identifies the plant in its garden. Exact over the whole signed 64-bit range."),
 );
 
+/** What a plant says, besides its id. All of it is text, and what isn't sent is empty. */
+const contentSchemas = { name, tag: v.optional(tagSchema, "") };
+
+export type PlantContent = {
+  readonly [Field in keyof typeof contentSchemas]: v.InferOutput<(typeof contentSchemas)[Field]>;
+};
+
+/** In the order of the columns. */
+export const contentFields = Object.keys(contentSchemas) as readonly (keyof PlantContent)[];
+
+export interface Plant extends PlantContent {
+  readonly id: PlantId;
+}
+
+const objectMessage = (issue: { readonly expected: string | null }) =>
+  issue.expected === "Object" ? "must be one JSON object" : "is required";
+
 /** What a client sends to create a plant. */
 export const plantDraftSchema = v.object(
-  {
-    name,
-    tag: v.optional(tagSchema, ""),
-    id: v.optional(plantIdSchema),
-  },
-  (issue) => (issue.expected === "Object" ? "must be one JSON object" : "is required"),
+  { ...contentSchemas, id: v.optional(plantIdSchema) },
+  objectMessage,
 );
-
-/** A plant as a client sees it: with its id if the client asks for it. */
-export const plantSchema = v.object({ id: v.optional(plantIdSchema), name, tag: tagSchema });
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
 
-export interface Plant {
-  readonly id: PlantId;
-  readonly name: string;
-  readonly tag: string;
+/** What a client sends to change a plant: the fields that change. */
+export const plantChangeSchema = v.object(
+  { name: v.optional(name), tag: v.optional(tagSchema) } satisfies Record<
+    keyof PlantContent,
+    unknown
+  >,
+  objectMessage,
+);
+
+export type PlantChange = Partial<PlantContent>;
+
+/** A plant as a client sees it: with its id if the client asks for it. */
+export const plantSchema = v.object({ id: v.optional(plantIdSchema), ...contentSchemas });
+
+export function contentOf({ name, tag }: PlantContent): PlantContent {
+  return { name, tag };
 }
 
-/** A hash of the plant's name and tag, as 22 characters of base64url. */
-export function contentHash({ name, tag }: Pick<Plant, "name" | "tag">): string {
-  return sha256(JSON.stringify([name, tag]), "base64url").slice(0, 22);
+export function isSameContent(one: PlantContent, other: PlantContent): boolean {
+  return contentFields.every((field) => one[field] === other[field]);
+}
+
+/** In UTF-16 units. */
+export function textLength(content: PlantContent): number {
+  let length = 0;
+  for (const field of contentFields) length += content[field].length;
+  return length;
+}
+
+const addedFields = contentFields.slice(2);
+
+/**
+ * What hashes of a plant are made of. Never change it for a plant with a name and a tag: a retry
+ * after an upgrade must have the same hash. So later fields count only where they aren't empty.
+ */
+export function hashedContent(plant: PlantContent): readonly unknown[] {
+  const added = addedFields.filter((field) => plant[field] !== "");
+  return [plant.name, plant.tag, ...added.map((field) => [field, plant[field]])];
+}
+
+/** A hash of the plant's content, as 22 characters of base64url. */
+export function contentHash(plant: PlantContent): string {
+  return sha256(JSON.stringify(hashedContent(plant)), "base64url").slice(0, 22);
 }
 
 /** Not imported at the top: that would add 20 ms to every start. */

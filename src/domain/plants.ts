@@ -13,9 +13,25 @@ import {
   scanTags,
   type TagCount,
 } from "./lists.ts";
-import { type Plant, type PlantDraft, type PlantId, plantIdMin } from "./plant.ts";
+import {
+  contentOf,
+  type Plant,
+  type PlantChange,
+  type PlantContent,
+  type PlantDraft,
+  type PlantId,
+  plantIdMin,
+  textLength,
+} from "./plant.ts";
 import { createMatcher } from "./search.ts";
-import type { CreateWrite, Outcome, PlantReader, PlantWriter, Preconditions } from "./storage.ts";
+import type {
+  CreateWrite,
+  Outcome,
+  PlantReader,
+  PlantWriter,
+  Preconditions,
+  Write,
+} from "./storage.ts";
 
 export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
@@ -59,7 +75,7 @@ export class Plants {
   async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
     const outcome = await this.#writer.write(this.#toWrite(caller, draft, idempotencyKey));
     if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
-    return { id: outcome.id, name: draft.name, tag: draft.tag, replayed: outcome.replayed };
+    return { id: outcome.id, ...contentOf(draft), replayed: outcome.replayed };
   }
 
   /**
@@ -129,15 +145,28 @@ export class Plants {
   async put(
     caller: Caller,
     id: PlantId,
-    { name, tag }: Pick<Plant, "name" | "tag">,
+    content: PlantContent,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const plant = { id, name, tag };
+    const plant = { id, ...contentOf(content) };
     const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
     const outcome = await this.#writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw refuseFull(outcome);
-    return { id, name, tag, isNew: outcome.kind === "created" };
+    return { ...plant, isNew: outcome.kind === "created" };
+  }
+
+  /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
+  async patch(
+    caller: Caller,
+    id: PlantId,
+    change: PlantChange,
+    preconditions?: Pick<Preconditions, "ifMatch">,
+  ): Promise<Plant> {
+    const base = this.#writeBase(caller);
+    const outcome = await this.#writer.write({ kind: "patch", ...base, id, change, preconditions });
+    if (outcome.kind === "patched") return { id, ...outcome.content };
+    throw outcome.kind === "missing" ? noSuchPlant() : preconditionFailed();
   }
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
@@ -152,26 +181,38 @@ export class Plants {
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
 
+  /** See `#writeMany`. */
+  deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+    const base = this.#writeBase(caller);
+    return this.#writeMany(ids, "deleted", (id) => ({ kind: "delete", ...base, id }));
+  }
+
+  /** See `#writeMany`. */
+  patchMany(caller: Caller, ids: readonly PlantId[], change: PlantChange): Promise<PlantId[]> {
+    const base = this.#writeBase(caller);
+    return this.#writeMany(ids, "updated", (id) => ({ kind: "patch", ...base, id, change }));
+  }
+
   /**
-   * Deletes plants in slices of one commit each. Returns the ids that the garden has no plant for.
-   * Fails only if the storage does: then some of the plants may be deleted, and doing it again is
-   * safe.
+   * Commits one write for each id, in slices of one commit each. Returns the ids that the garden
+   * has no plant for. Fails only if the storage does: then some of the writes may be done, and
+   * doing them again is safe.
    */
-  async deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
+  async #writeMany(
+    ids: readonly PlantId[],
+    done: "deleted" | "updated",
+    toWrite: (id: PlantId) => Write,
+  ): Promise<PlantId[]> {
     const missing: PlantId[] = [];
     for (let first = 0; first < ids.length; first += slicePlants) {
       const slice = ids.slice(first, first + slicePlants);
       try {
-        const base = this.#writeBase(caller);
-        const outcomes = await this.#writer.writeAll(
-          slice.map((id) => ({ kind: "delete", ...base, id })),
-          first > 0,
-        );
+        const outcomes = await this.#writer.writeAll(slice.map(toWrite), first > 0);
         missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {
-        // If every id so far was missing, nothing has been deleted.
+        // If every id so far was missing, nothing has been changed.
         if (missing.length === first) throw error;
-        throw toPartialFailure(error, "deleted", "Send it again: that is safe.");
+        throw toPartialFailure(error, done, "Send it again: that is safe.");
       }
     }
     return missing;
@@ -179,7 +220,7 @@ export class Plants {
 
   #toWrite(
     caller: Caller,
-    { id, name, tag }: PlantDraft,
+    draft: PlantDraft,
     key: string | undefined,
     index?: number,
   ): CreateWrite {
@@ -187,7 +228,7 @@ export class Plants {
     const { atMs: nowMs } = base;
     const idempotency =
       key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    return { kind: "create", ...base, id, name, tag, idempotency };
+    return { kind: "create", ...base, id: draft.id, ...contentOf(draft), idempotency };
   }
 
   #writeBase({ garden, user }: Caller) {
@@ -209,14 +250,13 @@ function endOfSlice(drafts: readonly PlantDraft[], start: number): number {
   let text = 0;
   let end = start;
   while (end < drafts.length && end - start < slicePlants && text < sliceTextMax) {
-    const { name, tag } = drafts[end++] as PlantDraft;
-    text += name.length + tag.length;
+    text += textLength(drafts[end++] as PlantDraft);
   }
   return end;
 }
 
 /** Whatever the storage says of one slice, others may be stored or deleted. */
-function toPartialFailure(error: unknown, done: "stored" | "deleted", advice: string): unknown {
+function toPartialFailure(error: unknown, done: string, advice: string): unknown {
   if (!(error instanceof PlantStoreError)) return error;
   const message = `The database failed during this request. Some of the plants may have been ${done}. ${advice}`;
   return new PlantStoreError("unavailable", message, { cause: error });
@@ -244,8 +284,8 @@ export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStore
 function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
   const message =
     limit === "plants"
-      ? `The garden may hold ${max} plants, and is full. Delete some to make room.`
-      : `The garden may hold ${max} idempotency keys, and does. Retry without an Idempotency-Key, ` +
-        "or wait: keys are forgotten after 24 hours.";
+      ? `The garden has reached its limit of ${max} plants. Delete some to make room.`
+      : `The garden has reached its limit of ${max} idempotency keys. Retry without an ` +
+        "Idempotency-Key, or wait: keys are forgotten after 24 hours.";
   return new PlantStoreError("storage-full", message, { limit });
 }

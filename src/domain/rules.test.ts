@@ -147,6 +147,7 @@ function toResponse(outcome: Outcome, sent: Sent | undefined): string {
     case "created":
       return `201 /plants/${outcome.id}${outcome.replayed ? " replayed" : ""} ${render(sent?.call)}`;
     case "replaced":
+    case "patched":
       return `200 ${render(sent?.call)}`;
     default:
       return statuses[outcome.kind];

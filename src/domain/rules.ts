@@ -4,13 +4,22 @@
  * must store.
  */
 import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
-import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
+import {
+  assignedIdMax,
+  contentHash,
+  contentOf,
+  isSameContent,
+  type Plant,
+  type PlantContent,
+  type PlantId,
+} from "./plant.ts";
 import type {
   CreateWrite,
   DeleteWrite,
   EventType,
   GardenEvent,
   Outcome,
+  PatchWrite,
   Preconditions,
   PutWrite,
   Write,
@@ -19,14 +28,14 @@ import type {
 /** A create whose key is hashed. */
 type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
 
-export type HashedWrite = HashedCreate | PutWrite | DeleteWrite;
+export type HashedWrite = HashedCreate | Exclude<Write, CreateWrite>;
 
 /** Call this on the request's thread, not on the one that commits: hashing takes time. */
 export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;
-    const { kind, garden, user, atMs, id, name, tag } = write;
-    return { kind, garden, user, atMs, id, name, tag, key: toKeyUse(write) };
+    const { kind, garden, user, atMs, id } = write;
+    return { kind, garden, user, atMs, id, ...contentOf(write), key: toKeyUse(write) };
   });
 }
 
@@ -39,8 +48,6 @@ export interface GardenRow {
   readonly lastEvent: number;
 }
 
-type Content = Pick<Plant, "name" | "tag">;
-
 /**
  * What is stored, as the group's transaction sees it. If a garden has no row, it's empty, and
  * nothing more may be looked up in it: without a row to lock, another instance may be adding
@@ -48,7 +55,7 @@ type Content = Pick<Plant, "name" | "tag">;
  */
 export interface LookUp {
   garden(garden: string): GardenRow | undefined;
-  plant(garden: string, id: PlantId): Content | undefined;
+  plant(garden: string, id: PlantId): PlantContent | undefined;
   key(garden: string, rowKey: string): StoredKey | undefined;
 }
 
@@ -97,7 +104,7 @@ export function decide(
 interface PlantState {
   readonly wasStored: boolean;
   /** Absent if there is no such plant, or not any more. */
-  content: Content | undefined;
+  content: PlantContent | undefined;
   isChanged: boolean;
 }
 
@@ -133,6 +140,8 @@ class Garden {
         return this.#create(write);
       case "put":
         return this.#put(write);
+      case "patch":
+        return this.#patch(write);
       case "delete":
         return this.#delete(write);
     }
@@ -174,7 +183,7 @@ class Garden {
     const id = write.id ?? this.#lastId + 1n;
     // No plant has an id between the counter and 2^52, so the next id is free.
     if (!chosen && id > assignedIdMax) return { kind: "exhausted" };
-    this.#store(id, chosen ?? this.#addState(id, undefined), write);
+    this.#store(id, chosen ?? this.#addState(id, undefined), write, write);
     if (key && keyRow) {
       if (!keyRow.isStored) this.#keys++;
       keyRow.remember(key, id);
@@ -183,15 +192,24 @@ class Garden {
   }
 
   #put(write: PutWrite): Outcome {
-    const { id, name, tag, preconditions } = write;
+    const { id, preconditions } = write;
     const state = this.#stateOf(id);
     const found = state.content;
     if (!holds(preconditions, found)) return { kind: "precondition-failed" };
     const full = found ? undefined : this.#full();
     if (full) return full;
-    // If the plant is like that already, nothing changes.
-    if (found?.name !== name || found.tag !== tag) this.#store(id, state, write);
+    this.#store(id, state, write, write);
     return found ? { kind: "replaced" } : { kind: "created", id, replayed: false };
+  }
+
+  #patch(write: PatchWrite): Outcome {
+    const { id, change, preconditions } = write;
+    const state = this.#stateOf(id);
+    if (!state.content) return { kind: "missing" };
+    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
+    const content = { ...state.content, ...change };
+    this.#store(id, state, write, content);
+    return { kind: "patched", content };
   }
 
   #delete(write: DeleteWrite): Outcome {
@@ -200,24 +218,28 @@ class Garden {
     // Before the precondition: RFC 9110 (13.2.1) ignores it where the response is a 404 anyway.
     if (!state.content) return { kind: "missing" };
     if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
-    this.#note("deleted", write, { id, ...state.content });
+    this.#note("deleted", write, id, state.content);
     state.content = undefined;
     state.isChanged = true;
     this.#plants--;
     return { kind: "deleted" };
   }
 
-  #store(id: PlantId, state: PlantState, write: HashedCreate | PutWrite): void {
-    const { name, tag } = write;
-    this.#note(state.content ? "replaced" : "created", write, { id, name, tag });
-    if (!state.content) this.#plants++;
-    state.content = { name, tag };
+  #store(id: PlantId, state: PlantState, write: HashedWrite, plant: PlantContent): void {
+    const { content: found } = state;
+    // If the plant is like that already, nothing changes.
+    if (found && isSameContent(found, plant)) return;
+    const content = contentOf(plant);
+    this.#note(found ? "replaced" : "created", write, id, content);
+    if (!found) this.#plants++;
+    state.content = content;
     state.isChanged = true;
     if (id > this.#lastId && id <= assignedIdMax) this.#lastId = id;
   }
 
-  #note(type: EventType, { user, atMs }: HashedWrite, { id, name, tag }: Plant): void {
-    this.#events.push({ seq: ++this.#lastEvent, type, atMs, user, id, name, tag });
+  #note(type: EventType, write: HashedWrite, id: PlantId, content: PlantContent): void {
+    const { user, atMs } = write;
+    this.#events.push({ seq: ++this.#lastEvent, type, atMs, user, id, ...content });
   }
 
   #stateOf(id: PlantId): PlantState {
@@ -226,7 +248,7 @@ class Garden {
     return this.#addState(id, this.#isStored ? this.#lookUp.plant(this.#name, id) : undefined);
   }
 
-  #addState(id: PlantId, content: Content | undefined): PlantState {
+  #addState(id: PlantId, content: PlantContent | undefined): PlantState {
     const state = { wasStored: content !== undefined, content, isChanged: false };
     this.#states.set(id, state);
     return state;
@@ -254,7 +276,7 @@ class Garden {
   }
 }
 
-function holds(preconditions: Preconditions | undefined, found: Content | undefined): boolean {
+function holds(preconditions: Preconditions | undefined, found: PlantContent | undefined): boolean {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
   if (ifNoneMatch !== undefined && found) return false;
   if (ifMatch === undefined) return true;

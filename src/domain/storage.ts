@@ -6,7 +6,7 @@
  * `storage-full` when there is no room for a write. Any other error is a bug, except `GardenLocked`
  * from `apply`.
  */
-import type { Plant, PlantId } from "./plant.ts";
+import type { Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
 /** What all writes have: the garden, and for the event, who wrote and when. */
@@ -16,12 +16,10 @@ interface WriteBase {
   readonly atMs: number;
 }
 
-export interface CreateWrite extends WriteBase {
+export interface CreateWrite extends WriteBase, PlantContent {
   readonly kind: "create";
   /** Absent: the engine assigns one (see `PlantStorage.apply`). */
   readonly id: PlantId | undefined;
-  readonly name: string;
-  readonly tag: string;
   readonly idempotency: Idempotency | undefined;
 }
 
@@ -35,12 +33,18 @@ export interface Idempotency {
 }
 
 /** Replaces the plant with this id, or creates it. */
-export interface PutWrite extends WriteBase {
+export interface PutWrite extends WriteBase, PlantContent {
   readonly kind: "put";
   readonly id: PlantId;
-  readonly name: string;
-  readonly tag: string;
   readonly preconditions?: Preconditions | undefined;
+}
+
+/** Changes some fields of the plant with this id. */
+export interface PatchWrite extends WriteBase {
+  readonly kind: "patch";
+  readonly id: PlantId;
+  readonly change: PlantChange;
+  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
 }
 
 export interface DeleteWrite extends WriteBase {
@@ -49,7 +53,7 @@ export interface DeleteWrite extends WriteBase {
   readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
 }
 
-export type Write = CreateWrite | PutWrite | DeleteWrite;
+export type Write = CreateWrite | PutWrite | PatchWrite | DeleteWrite;
 
 /** What must hold of the plant for the write to happen. Checked in the same step as the write. */
 export interface Preconditions {
@@ -72,6 +76,8 @@ export type Outcome =
   | { readonly kind: "mismatch" }
   /** A put found the plant with this id and replaced it. Where there was none: `created`. */
   | { readonly kind: "replaced" }
+  /** A patch found the plant, which now says this. */
+  | { readonly kind: "patched"; readonly content: PlantContent }
   | { readonly kind: "deleted" }
   /** A precondition doesn't hold. Nothing changed. */
   | { readonly kind: "precondition-failed" }

@@ -95,7 +95,7 @@ export function createApp(deps: AppDeps): App {
           checkCaller(caller, operation.scope, level);
           if (refusal) throw refusal;
         }
-        if (operation.body) body.check(operation.body.bytesMax);
+        if (operation.body) body.check(operation.body);
         const cached = findCachedReply(arrival, operation, caller);
         reply = cached ?? (await runOperation(arrival, operation, caller, reserved));
       }
@@ -185,6 +185,7 @@ export function createApp(deps: AppDeps): App {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
+      accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
       scope: operation?.scope,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });

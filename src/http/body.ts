@@ -1,18 +1,18 @@
 /** Reads a request's body: JSON, bounded in size and time, and valid UTF-8. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
+import type { RequestBody } from "./operation.ts";
 import type { Reservation } from "./reserved-bytes.ts";
 
 const bodyTimeoutMs = 15_000;
 
 /** A semicolon with nothing after it is no parameter, and some clients send it. */
-const jsonType = /^application\/json\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
-/** What 1.0 took for many plants. */
-const jsonLinesType = /^application\/(?:jsonl|x-ndjson)\b/i;
+const typeParameters = /\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
 const smallBodyBytes = 4 * 1024;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 const undeclaredBytes = 256 * 1024;
 /** A longer rest of a body that was refused isn't read. */
 const droppedBytesMax = 1024 * 1024;
+const jsonType = "application/json";
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -64,8 +64,8 @@ export class IncomingBody {
   }
 
   /** Fails with `unsupported-media-type`, `too-large` or `invalid-request`, without reading. */
-  check(bytesMax: number): void {
-    checkContentType(this.#request.headers, this.isPending);
+  check({ bytesMax, otherType }: Pick<RequestBody, "bytesMax" | "otherType">): void {
+    checkContentType(this.#request.headers, this.isPending, otherType);
     const bytes = this.#declaredBytes;
     if (Number.isNaN(bytes)) throw ambiguousLength;
     if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
@@ -93,7 +93,7 @@ export class IncomingBody {
       const reading = this.#isSmall
         ? this.#request.bytes()
         : readChunks(this.#request, bytesMax, this.#declaredBytes === undefined, reserved);
-      const onLate = () => reject(invalid(`must arrive within ${bodyTimeoutMs / 1000} seconds`));
+      const onLate = () => reject(tooLate);
       addDeadline(onLate);
       reading.then(
         (bytes) => {
@@ -123,18 +123,14 @@ export function checkFraming(headers: Headers): void {
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-function checkContentType(headers: Headers, hasBody: boolean): void {
-  const type = headers.get("content-type");
+function checkContentType(headers: Headers, hasBody: boolean, otherType?: string): void {
+  const type = headers.get("content-type")?.replace(typeParameters, "").toLowerCase();
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isExpected = type === null ? !hasBody : jsonType.test(type);
+  const isExpected = type === undefined ? !hasBody : [jsonType, otherType].includes(type);
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
-    `Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding.${
-      jsonLinesType.test(type ?? "")
-        ? " Since 2.0, many plants are one JSON array, not JSON Lines: use POST /plants/bulk."
-        : ""
-    }`,
+    "Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding.",
   );
 }
 
@@ -206,6 +202,11 @@ const ambiguousLength = refuse({
   header: "Content-Length",
   detail: "must be given once, as a number.",
 });
+
+const tooLate = new PlantStoreError(
+  "timeout",
+  `The body must arrive within ${bodyTimeoutMs / 1_000} seconds. Nothing was changed; send it again.`,
+);
 
 function tooLarge(bytesMax: number): PlantStoreError {
   return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);

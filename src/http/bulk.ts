@@ -5,14 +5,20 @@
  */
 import * as v from "valibot";
 import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
-import { type PlantDraft, type PlantId, plantDraftSchema, plantIdSchema } from "../domain/plant.ts";
+import {
+  type PlantChange,
+  type PlantDraft,
+  type PlantId,
+  plantDraftSchema,
+  plantIdSchema,
+} from "../domain/plant.ts";
 import { refusalOf } from "../domain/plants.ts";
 import type { Outcome } from "../domain/storage.ts";
 import { exactInteger, itemsOf, memberText } from "../json-text.ts";
 import type { ParseContext } from "./operation.ts";
 import { problemInfo } from "./problem.ts";
 import type { Source } from "./stream.ts";
-import { oneErrorEach, validateObject } from "./validation.ts";
+import { oneErrorEach, validateChange, validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
 export const bulkBytesMax = 1024 * 1024;
@@ -81,16 +87,43 @@ function countObjects(text: string): number {
   return count;
 }
 
-const idsSchema = v.object(
-  { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") },
+const idsSchema = { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") };
+const deletionSchema = v.object(idsSchema, () => "is required");
+const updateSchema = v.object(
+  { ...idsSchema, set: v.custom<object>(isObject, "must be an object") },
   () => "is required",
 );
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /**
  * The ids of plants to delete, each of them once. Adds what is wrong to `errors`; the ids count
  * only if nothing is. Fails with `too-large` if there are too many, or with `overloaded`.
  */
-export async function readIds(
+export function readDeletion(
+  text: string,
+  errors: ValidationError[],
+  context: BulkContext,
+): Promise<PlantId[]> {
+  validateObject(deletionSchema, text, errors);
+  return readIds(text, errors, context);
+}
+
+/** The ids of plants to change, as for deleting them, and what to set. */
+export async function readUpdate(
+  text: string,
+  errors: ValidationError[],
+  context: BulkContext,
+): Promise<{ readonly ids: readonly PlantId[]; readonly set: PlantChange }> {
+  validateObject(updateSchema, text, errors);
+  const isValid = errors.length === 0;
+  const set = isValid ? validateChange(memberText(text, "set"), errors, "/set") : undefined;
+  return { ids: await readIds(text, errors, context), set: set ?? {} };
+}
+
+async function readIds(
   text: string,
   errors: ValidationError[],
   { turn, reserved }: BulkContext,
@@ -98,7 +131,6 @@ export async function readIds(
   // As for plants. An id and its comma take at least two characters.
   reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
-  validateObject(idsSchema, text, errors);
   if (errors.length > 0) return [];
   const pace = new Pace(turnIdsMax);
   let count = 0;
@@ -117,12 +149,13 @@ export async function readIds(
   return [...ids];
 }
 
-export function renderDeletions(
-  deleted: number,
+export function renderChanged(
+  done: "deleted" | "updated",
+  count: number,
   missing: readonly PlantId[],
 ): string | Source<string> {
   const render = (index: number) => String(missing[index]);
-  return renderResults(`{"deleted":${deleted},"missing":[`, missing.length, render, "]}");
+  return renderResults(`{"${done}":${count},"missing":[`, missing.length, render, "]}");
 }
 
 /** Measures how much was done since the last turn. */

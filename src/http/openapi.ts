@@ -3,7 +3,7 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { plantDraftSchema, plantSchema } from "../domain/plant.ts";
+import { plantChangeSchema, plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
 import type {
   DocumentedOperation,
@@ -140,8 +140,9 @@ function describeOperation(operation: DocumentedOperation): Json {
   };
 }
 
-function describeBody({ schema, examples }: RequestBody): Json {
-  return { "application/json": { schema: refer("schemas", schema), examples } };
+function describeBody({ schema, examples, otherType }: RequestBody): Json {
+  const described = { schema: refer("schemas", schema), examples };
+  return { ...(otherType && { [otherType]: described }), "application/json": described };
 }
 
 function describeParameter(name: string, parameter: Parameter): Json {
@@ -304,25 +305,24 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     },
     additionalProperties: false,
   },
+  PlantChange: { ...describeSchema(plantChangeSchema), minProperties: 1 },
+  PlantUpdate: {
+    type: "object",
+    required: ["ids", "set"],
+    properties: {
+      ids: { type: "array", items: plantIdJson, ...bulkBounds },
+      set: refer("schemas", "PlantChange"),
+    },
+    additionalProperties: false,
+  },
+  Updates: describeChanged("updated"),
   PlantIds: {
     type: "object",
     required: ["ids"],
     properties: { ids: { type: "array", items: plantIdJson, ...bulkBounds } },
     additionalProperties: false,
   },
-  Deletions: {
-    type: "object",
-    required: ["deleted", "missing"],
-    properties: {
-      deleted: { type: "integer", format: "int32", description: "How many plants were deleted." },
-      missing: {
-        type: "array",
-        items: plantIdJson,
-        description: "The ids without a plant, in the order in which they were sent.",
-      },
-    },
-    additionalProperties: false,
-  },
+  Deletions: describeChanged("deleted"),
   TagCount: {
     type: "object",
     required: ["tag", "plants"],
@@ -381,6 +381,22 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
     additionalProperties: false,
   },
 };
+
+function describeChanged(done: "deleted" | "updated"): Json {
+  return {
+    type: "object",
+    required: [done, "missing"],
+    properties: {
+      [done]: { type: "integer", format: "int32", description: `How many plants were ${done}.` },
+      missing: {
+        type: "array",
+        items: plantIdJson,
+        description: "The ids without a plant, in the order in which they were sent.",
+      },
+    },
+    additionalProperties: false,
+  };
+}
 
 /** The schema's checks are functions, so their limits come from its metadata. */
 function describeSchema(schema: v.GenericSchema): Json {

@@ -49,13 +49,15 @@ export interface Reply {
 /** An operation as the pipeline sees it. */
 export interface Operation {
   readonly name: string;
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   /** The path stands at the root of the host, whatever the base path. */
   readonly isAtRoot?: boolean;
   /** The scope that the token needs; absent: no token is needed. */
   readonly scope?: Scope;
   readonly parameters?: Parameters;
+  /** Headers that would change the meaning of the request, and that it doesn't know. */
+  readonly refusedHeaders?: readonly string[];
   readonly body?: RequestBody;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
@@ -74,6 +76,8 @@ export interface Input {
 
 export interface RequestBody<Value = unknown> {
   readonly bytesMax: number;
+  /** Besides `application/json`. */
+  readonly otherType?: string;
   /** Adds what is wrong to `errors`; the value counts only if nothing is. */
   readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
   readonly schema: SchemaName;
@@ -125,8 +129,11 @@ export type SchemaName =
   | "PlantDraftList"
   | "Result"
   | "ResultList"
+  | "PlantChange"
   | "PlantIds"
   | "Deletions"
+  | "PlantUpdate"
+  | "Updates"
   | "TagCount"
   | "TagCountList"
   | "Event"

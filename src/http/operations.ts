@@ -17,8 +17,9 @@ import {
   idsBytesMax,
   plantCharactersMax,
   readBulk,
-  readIds,
-  renderDeletions,
+  readDeletion,
+  readUpdate,
+  renderChanged,
 } from "./bulk.ts";
 import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
 import {
@@ -43,7 +44,7 @@ import {
   toContentHashes,
   toFields,
 } from "./response.ts";
-import { validateObject } from "./validation.ts";
+import { validateChange, validateObject } from "./validation.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
 const limitMax = 2_147_483_647;
@@ -141,6 +142,7 @@ const createPlant = plantOperation({
     "conflict",
     "too-large",
     "unsupported-media-type",
+    "timeout",
     "idempotency-mismatch",
     "storage-full",
   ],
@@ -186,7 +188,7 @@ const createPlants = plantOperation({
       },
     },
   },
-  problems: ["too-large", "unsupported-media-type", "storage-full"],
+  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
   async run({ plants }, { caller, body, parameters }) {
     const results = new BulkResults(body.length);
     await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
@@ -207,7 +209,7 @@ const deletePlants = plantOperation({
   parameters: {},
   body: {
     bytesMax: idsBytesMax,
-    parse: readIds,
+    parse: readDeletion,
     schema: "PlantIds",
     // The API reference fills the example in, so these are ids that the service never assigns.
     examples: { two: { value: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] } } },
@@ -219,10 +221,42 @@ const deletePlants = plantOperation({
     schema: "Deletions",
     examples: { one: { value: { deleted: 1, missing: [9_000_000_000_000_001] } } },
   },
-  problems: ["too-large", "unsupported-media-type", "storage-full"],
+  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
   async run({ plants }, { caller, body: ids }) {
     const missing = await plants.deleteMany(caller, ids);
-    return jsonReply(200, renderDeletions(ids.length - missing.length, missing));
+    return jsonReply(200, renderChanged("deleted", ids.length - missing.length, missing));
+  },
+});
+
+const updatePlants = plantOperation({
+  name: "updatePlants",
+  method: "POST",
+  path: "/plants/bulk-update",
+  scope: "write",
+  summary: "Change many plants",
+  description:
+    `Sets the same fields of up to ${bulkPlantsMax} plants, at most 256 KiB. Responds once the ` +
+    "changes are on stable storage, and lists the ids without a plant. If the storage fails " +
+    "midway, some of the plants may be changed; sending the request again is safe.",
+  parameters: {},
+  body: {
+    bytesMax: idsBytesMax,
+    parse: readUpdate,
+    schema: "PlantUpdate",
+    // As for deletions.
+    examples: { two: { value: { ids: [9_000_000_000_000_000], set: { tag: "hall" } } } },
+  },
+  success: {
+    status: 200,
+    description: "The plants are as `set` says. Plants that were like that already count, too.",
+    contentType: "application/json",
+    schema: "Updates",
+    examples: { one: { value: { updated: 1, missing: [9_000_000_000_000_001] } } },
+  },
+  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
+  async run({ plants }, { caller, body: { ids, set } }) {
+    const missing = await plants.patchMany(caller, ids, set);
+    return jsonReply(200, renderChanged("updated", ids.length - missing.length, missing));
   },
 });
 
@@ -395,6 +429,7 @@ const putPlant = plantOperation({
       example: "*",
     },
   },
+  refusedHeaders: ["Content-Range"],
   body: {
     ...plantBody,
     examples: { plant: { value: examplePlant } },
@@ -419,7 +454,13 @@ const putPlant = plantOperation({
       deletePlant: { operationId: "deletePlant", parameters: { id: "$request.path.id" } },
     },
   },
-  problems: ["precondition-failed", "too-large", "unsupported-media-type", "storage-full"],
+  problems: [
+    "precondition-failed",
+    "too-large",
+    "unsupported-media-type",
+    "timeout",
+    "storage-full",
+  ],
   async run({ plants, basePath }, { caller, body, parameters }) {
     const { id, include, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
     const ifMatch = tags && toContentHashes(tags);
@@ -428,6 +469,47 @@ const putPlant = plantOperation({
     const text = renderPlant(plant, include);
     if (!plant.isNew) return jsonReply(200, text, { ETag });
     return jsonReply(201, text, { ETag, Location: plantLocation(basePath, id) });
+  },
+});
+
+const patchPlant = plantOperation({
+  name: "patchPlant",
+  method: "PATCH",
+  path: "/plants/{id}",
+  scope: "write",
+  summary: "Change a plant",
+  description:
+    "A JSON Merge Patch (RFC 7396): the fields in the body change, the others stay. Responds once " +
+    "the change is on stable storage. Clients that change different fields at once all succeed.",
+  parameters: { id: { ...plantId, example: 7 }, include, "If-Match": ifMatch },
+  refusedHeaders: ["If-None-Match"],
+  body: {
+    bytesMax: plantBody.bytesMax,
+    otherType: "application/merge-patch+json",
+    parse: (text, errors) => validateChange(text, errors),
+    schema: "PlantChange",
+    examples: { tag: { value: { tag: "hall" } } },
+  },
+  success: {
+    status: 200,
+    description: "The plant as it is now.",
+    headers: etag,
+    contentType: "application/json",
+    schema: "Plant",
+    examples: { changed: { value: { ...examplePlant, tag: "hall" } } },
+  },
+  problems: [
+    "not-found",
+    "precondition-failed",
+    "too-large",
+    "unsupported-media-type",
+    "timeout",
+    "storage-full",
+  ],
+  async run({ plants }, { caller, body, parameters }) {
+    const { id, include, "If-Match": tags } = parameters;
+    const plant = await plants.patch(caller, id, body, { ifMatch: tags && toContentHashes(tags) });
+    return jsonReply(200, renderPlant(plant, include), { ETag: entityTag(plant) });
   },
 });
 
@@ -443,6 +525,7 @@ const deletePlant = plantOperation({
     id: { ...plantId, example: 9_000_000_000_000_000 },
     "If-Match": ifMatch,
   },
+  refusedHeaders: ["If-None-Match"],
   success: { status: 204, description: "The plant is gone." },
   problems: ["not-found", "precondition-failed", "storage-full"],
   async run({ plants }, { caller, parameters }) {
@@ -572,10 +655,12 @@ const getMe = plantOperation({
 export const operations: readonly DocumentedOperation[] = [
   createPlant,
   createPlants,
+  updatePlants,
   deletePlants,
   listPlants,
   getPlant,
   putPlant,
+  patchPlant,
   deletePlant,
   listTags,
   listEvents,

@@ -38,6 +38,11 @@ export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
     title: "The method is not allowed here",
     help: "Use a method that the header `Allow` lists.",
   },
+  timeout: {
+    status: 408,
+    title: "The body came too late",
+    help: "Nothing was changed. Send the request again, or a smaller one.",
+  },
   conflict: {
     status: 409,
     title: "The id is not free",
@@ -104,6 +109,8 @@ interface ProblemContext {
   readonly isTokenSent: boolean;
   /** The methods of the path, if it is a known one. */
   readonly allow: string | undefined;
+  /** The media types that the operation takes. */
+  readonly accept: string | undefined;
   /** The scope that the operation needs. */
   readonly scope: Scope | undefined;
   /** How long until the caller may make one more request; absent without a rate limit. */
@@ -166,6 +173,8 @@ function problemHeaders(
       };
     case "method-not-allowed":
       return { Allow: context.allow ?? "" };
+    case "unsupported-media-type":
+      return { Accept: context.accept ?? "" };
     case "rate-limited":
       return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
     case "unavailable":

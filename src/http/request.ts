@@ -22,6 +22,9 @@ export async function readInput(
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
   const parameters = readParameters(operation, arrival, errors);
+  for (const header of operation.refusedHeaders ?? []) {
+    if (request.headers.has(header)) errors.push({ header, detail: "must not be sent here." });
+  }
   // When the request arrived, its garden may not have been known.
   const queue = caller?.garden ?? arrival.queue;
   let body: unknown;

@@ -1,5 +1,5 @@
 /** Replies and what goes into them: plants, events, links, locations, entity tags. */
-import { contentHash, type Plant, type PlantId } from "../domain/plant.ts";
+import { contentHash, contentOf, type Plant, type PlantId } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/storage.ts";
 import type { Reply } from "./operation.ts";
 
@@ -25,11 +25,9 @@ export function renderPlant(plant: Plant, include: Include): string {
 }
 
 /** What a client sees of a plant, to be rendered as JSON. */
-export function toFields(
-  { id, name, tag }: Plant,
-  include: Include,
-): Readonly<Record<string, unknown>> {
-  return include === "id" ? { id: exactId(id), name, tag } : { name, tag };
+export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
+  const content = contentOf(plant);
+  return include === "id" ? { id: exactId(plant.id), ...content } : content;
 }
 
 /** TypeScript doesn't know this standard function yet. */

@@ -20,7 +20,7 @@ export interface Match {
 }
 
 /** In the order in which `Allow` lists them. */
-const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 export type Router = (path: string) => Match | undefined;
 

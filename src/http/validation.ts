@@ -1,6 +1,7 @@
 /** JSON text → a valid object, or every validation error. */
 import * as v from "valibot";
 import { errorsMax, type ValidationError } from "../domain/errors.ts";
+import { contentFields, type PlantChange, plantChangeSchema } from "../domain/plant.ts";
 import { parseJsonObject, startsObject } from "../json-text.ts";
 
 /** One error for each field or parameter is enough. */
@@ -44,6 +45,22 @@ export function validateObject<Schema extends v.GenericSchema>(
   for (const issue of parsed.issues) {
     add(String(issue.path?.[0]?.key ?? ""), `${issue.message}.`);
   }
+  return undefined;
+}
+
+/** The fields of a plant that change, at least one. */
+export function validateChange(
+  text: string,
+  errors: ValidationError[],
+  pointer = "",
+): PlantChange | undefined {
+  const change = validateObject(plantChangeSchema, text, errors, { pointer });
+  if (!change || errors.length > 0) return undefined;
+  const given = contentFields.flatMap((field) =>
+    change[field] === undefined ? [] : [[field, change[field]]],
+  );
+  if (given.length > 0) return Object.fromEntries(given);
+  errors.push({ pointer, detail: `must have at least one of ${contentFields.join(", ")}.` });
   return undefined;
 }
 

@@ -5,6 +5,7 @@
  */
 import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { textLength } from "../domain/plant.ts";
 import { slicePlants, sliceTextMax } from "../domain/plants.ts";
 import {
   GardenLocked,
@@ -281,5 +282,6 @@ export class GroupCommit implements PlantWriter {
 }
 
 function textOf(write: Write): number {
-  return write.kind === "delete" ? 0 : write.name.length + write.tag.length;
+  if (write.kind === "delete") return 0;
+  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
 }

@@ -1,6 +1,7 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
 import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
+import { contentFields, contentOf, type PlantContent } from "../domain/plant.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { GardenEvent } from "../domain/storage.ts";
 import type { TokenRecord } from "../domain/token.ts";
@@ -25,10 +26,18 @@ export function toStoredKey({ entries, expires_at_ms }: KeyEntriesRow): StoredKe
   return { entries, expiresAtMs: Number(expires_at_ms) };
 }
 
+/** Of a plant in the tables `plants` and `events`. */
+export const contentColumns = contentFields.join(", ");
+
+/** In PostgreSQL, which counts code points. */
+export const contentLength = contentFields.map((field) => `length(${field})`).join(" + ");
+
+export const contentValues = (plant: PlantContent) => contentFields.map((field) => plant[field]);
+
 export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
 
-export function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
+export function toEvent({ seq, at_ms, type, user, id, ...content }: EventRow): GardenEvent {
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, ...contentOf(content) };
 }
 
 export interface TokenRow {

@@ -58,8 +58,9 @@ test("a body that does not arrive within 15 seconds is given up", async () => {
   await anonymous("GET /healthz", 200);
   const now = performance.now.bind(performance);
   using _ = spyOn(performance, "now").mockImplementation(() => now() + 15_100);
-  const { detail } = await (await responding).json();
-  expect(detail).toContain("15 seconds");
+  const response = await responding;
+  expect([response.status, response.headers.get("Connection")]).toEqual([408, "close"]);
+  expect((await response.json()).detail).toContain("15 seconds");
 });
 
 test("a request that waited too long for its turn is refused, after its token and scope", async () => {

@@ -5,7 +5,7 @@ import { onEachEngine } from "./garden.ts";
 
 const allowed: Readonly<Record<string, readonly [allowed: string, others: readonly string[]]>> = {
   "/plants": ["GET, HEAD, POST, OPTIONS", ["PUT", "PATCH", "DELETE"]],
-  "/plants/1": ["GET, HEAD, PUT, DELETE, OPTIONS", ["POST", "PATCH"]],
+  "/plants/1": ["GET, HEAD, PUT, PATCH, DELETE, OPTIONS", ["POST"]],
   "/plants/bulk": ["POST, OPTIONS", ["GET", "PUT", "DELETE"]],
   "/plants/bulk-delete": ["POST, OPTIONS", ["GET", "DELETE"]],
   "/tags": ["GET, HEAD, OPTIONS", ["POST", "DELETE"]],
@@ -99,16 +99,6 @@ onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
   test("a body with a Content-Encoding is 415", async () => {
     await call("POST /plants", 415, fern, { "Content-Encoding": "gzip" });
   });
-
-  test.each(["application/jsonl", "application/x-ndjson", "Application/JSONL; charset=utf-8"])(
-    "%s is 415, and the detail says what to send",
-    async (type) => {
-      for (const path of ["/plants", "/plants/bulk"]) {
-        const { json } = await call(`POST ${path}`, 415, fern, { "Content-Type": type });
-        expect(json.detail).toMatch(/one JSON array.*\/plants\/bulk/);
-      }
-    },
-  );
 
   test.each(["; charset=utf-8", ";charset=UTF-8", ' ; charset="utf-8"'])(
     "%s may follow the Content-Type",

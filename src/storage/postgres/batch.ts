@@ -9,10 +9,10 @@
  */
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
-import type { Plant, PlantId } from "../../domain/plant.ts";
+import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome } from "../../domain/storage.ts";
-import { toGardenRow, toStoredKey } from "../rows.ts";
+import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";
 
@@ -47,7 +47,7 @@ export async function applyBatch(
  */
 async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
-  const adding = sortedGardens(writes.filter(({ kind }) => kind !== "delete"));
+  const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
   const keys = writes.flatMap((write) => {
     const { garden, key } = write.kind === "create" ? write : { ...write, key: undefined };
@@ -100,7 +100,7 @@ const lockGardensStatement = `
     JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens`;
 
 const findPlantsStatement = `
-  SELECT garden, id, name, tag FROM plants
+  SELECT garden, id, ${contentColumns} FROM plants
     JOIN unnest($1::text[], $2::bigint[]) AS named (garden, id) USING (garden, id)`;
 
 const findKeysStatement = `
@@ -126,8 +126,8 @@ async function store(
     })),
   );
   const events = withoutEvents ? [] : of((each) => each.events);
-  const plantColumns = ["garden", "id", "name", "tag"] as const;
-  const eventColumns = ["garden", "seq", "atMs", "type", "user", "id", "name", "tag"] as const;
+  const plantColumns = ["garden", "id", ...contentFields] as const;
+  const eventColumns = ["garden", "seq", "atMs", "type", "user", "id", ...contentFields] as const;
   const results = await inOneRoundTrip([
     queryFor(client, inserted, insertPlantsStatement, columns(inserted, ...plantColumns)),
     queryFor(client, replaced, replacePlantsStatement, columns(replaced, ...plantColumns)),
@@ -151,13 +151,18 @@ async function store(
   if (command !== "COMMIT") throw new Error(`A commit was answered as ${command}.`);
 }
 
+/** The parameters of `unnest` for a plant's content, from this number on. */
+export function contentArrays(first: number): string {
+  return contentFields.map((_, index) => `$${first + index}::text[]`).join(", ");
+}
+
 const insertPlantsStatement = `
-  INSERT INTO plants (garden, id, name, tag)
-    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])`;
+  INSERT INTO plants (garden, id, ${contentColumns})
+    SELECT * FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)})`;
 
 const replacePlantsStatement = `
-  UPDATE plants SET name = put.name, tag = put.tag
-    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS put (garden, id, name, tag)
+  UPDATE plants SET ${contentFields.map((field) => `${field} = put.${field}`).join(", ")}
+    FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)}) AS put (garden, id, ${contentColumns})
     WHERE plants.garden = put.garden AND plants.id = put.id`;
 
 const deletePlantsStatement = `
@@ -172,9 +177,9 @@ const updateGardensStatement = `
     WHERE gardens.garden = moved.garden`;
 
 const storeEventsStatement = `
-  INSERT INTO events (garden, seq, at_ms, type, "user", id, name, tag)
+  INSERT INTO events (garden, seq, at_ms, type, "user", id, ${contentColumns})
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[],
-      $6::bigint[], $7::text[], $8::text[])`;
+      $6::bigint[], ${contentArrays(7)})`;
 
 const storeKeysStatement = `
   INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)

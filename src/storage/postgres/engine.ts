@@ -1,8 +1,9 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
 import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
-import type { Plant, PlantId } from "../../domain/plant.ts";
+import { contentFields, type Plant, type PlantContent, type PlantId } from "../../domain/plant.ts";
 import type { Order, PlantReader } from "../../domain/storage.ts";
+import { contentLength } from "../rows.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { Route } from "./connect.ts";
 import { createEventReader } from "./events.ts";
@@ -93,11 +94,16 @@ const reads: Readonly<Record<Order, Reads>> = {
   },
 };
 
+/** The names of a list's columns; not those of a plant, because a list has a tag of its own. */
+const listed = ["ids", ...contentFields.map((field) => `${field}s`)];
+const plantColumns = ["id", ...contentFields].map((field) => `plants.${field}`).join(", ");
+
 /** One row for each list, with its columns as JSON, which parses faster than many rows. */
 function asColumns({ byId }: Reads): string {
-  return `array_to_json(array_agg(id::text ${byId})) AS ids,
-    array_to_json(array_agg(name ${byId})) AS names,
-    array_to_json(array_agg(plant.tag ${byId})) AS tags`;
+  const columns = ["id::text", ...contentFields].map(
+    (column, index) => `array_to_json(array_agg(plant.${column} ${byId})) AS ${listed[index]}`,
+  );
+  return columns.join(", ");
 }
 
 function batchLists(
@@ -109,12 +115,12 @@ function batchLists(
   return new Batcher(async (batch: readonly List[]) => {
     const { rows } = await runner.read(
       `${noGarden}lists`,
-      `SELECT ids, names, tags
+      `SELECT ${listed.join(", ")}
          FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
            AS list (garden, tag, first, count, position)
          CROSS JOIN LATERAL (
            SELECT ${asColumns(read)} FROM (SELECT * FROM (
-               SELECT id, name, plants.tag FROM plants WHERE ${read[range]} LIMIT $5) AS found
+               SELECT ${plantColumns} FROM plants WHERE ${read[range]} LIMIT $5) AS found
              ${read.byId} LIMIT count) AS plant) AS page
          ORDER BY position`,
       [
@@ -136,7 +142,7 @@ const countStatement = `
       ORDER BY tag COLLATE "C", id LIMIT $4) AS counted
     GROUP BY tag ORDER BY tag COLLATE "C"`;
 
-type Columns = Readonly<Record<"ids" | "names" | "tags", string[] | null>>;
+type Columns = Readonly<Record<"ids" | `${keyof PlantContent}s`, string[] | null>>;
 
 /** If the list is empty, its columns are null. */
 function toPlants({ ids, names, tags }: Columns): Plant[] {
@@ -180,8 +186,8 @@ function createReader(
           garden,
           `SELECT ${asColumns(read)} FROM (
              SELECT *, row_number() OVER by_id AS row,
-               sum(length(name) + length(tag)) OVER by_id AS text
-             FROM (SELECT id, name, plants.tag FROM ${source}
+               sum(${contentLength}) OVER by_id AS text
+             FROM (SELECT ${plantColumns} FROM ${source}
                WHERE ${read[range]} LIMIT $4) AS page
              WINDOW by_id AS (${read.byId})
            ) AS plant WHERE row = 1 OR text <= $5`,

@@ -1,7 +1,7 @@
 /** Reads the events of gardens. */
 import { noGarden } from "../../async/fair-queue.ts";
 import type { EventReader } from "../../domain/storage.ts";
-import { toEvent } from "../rows.ts";
+import { contentColumns, contentLength, toEvent } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 export function createEventReader(runner: TransactionRunner): EventReader {
@@ -25,8 +25,8 @@ const readStatement = `
     LEFT JOIN LATERAL (
       SELECT * FROM (
         SELECT *, row_number() OVER by_seq AS row,
-            sum(length(name) + length(tag)) OVER by_seq AS text
-          FROM (SELECT seq, at_ms, type, "user", id, name, tag FROM events
+            sum(${contentLength}) OVER by_seq AS text
+          FROM (SELECT seq, at_ms, type, "user", id, ${contentColumns} FROM events
             WHERE events.garden = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page
           WINDOW by_seq AS (ORDER BY seq)
       ) AS counted WHERE row = 1 OR text <= $4

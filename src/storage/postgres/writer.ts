@@ -14,7 +14,7 @@
  */
 import type { QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
-import type { PlantId } from "../../domain/plant.ts";
+import { contentFields, type PlantId } from "../../domain/plant.ts";
 import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
 import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/storage.ts";
 import {
@@ -24,8 +24,9 @@ import {
   forgottenMax,
   oldestEventsStatement,
 } from "../event-cleanup.ts";
+import { contentColumns } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { applyBatch, columns, lockTimeoutMs, sortedGardens } from "./batch.ts";
+import { applyBatch, columns, contentArrays, lockTimeoutMs, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
@@ -129,7 +130,7 @@ async function createAll(
     ...columns(gardens, "garden", "plants", "keys"),
     plantsMax ?? unlimited,
     plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
-    ...columns(plants, "garden", "name", "tag", "atMs", "user", "after"),
+    ...columns(plants, "garden", "atMs", "user", "after", ...contentFields),
     ...(keys.length > 0
       ? columns(keys, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
       : []),
@@ -194,21 +195,25 @@ const createStatement = ({ withEvents, withKeys }: Record<"withEvents" | "withKe
         WHERE gardens.plants + excluded.plants <= $4 AND gardens.keys + excluded.keys <= $5
       RETURNING garden, last_id, last_event),
   plant AS (
-    SELECT garden, last_id - after AS id, last_event - after AS seq, name, tag, at_ms, author
-      FROM unnest($6::text[], $7::text[], $8::text[], $9::bigint[], $10::text[], $11::bigint[])
-        AS sent (garden, name, tag, at_ms, author, after)
+    SELECT garden, last_id - after AS id, last_event - after AS seq, at_ms, author, ${contentColumns}
+      FROM unnest($6::text[], $7::bigint[], $8::text[], $9::bigint[], ${contentArrays(10)})
+        AS sent (garden, at_ms, author, after, ${contentColumns})
       LEFT JOIN counted USING (garden)),
   stored_plants AS (
-    INSERT INTO plants (garden, id, name, tag) SELECT garden, id, name, tag FROM plant)
+    INSERT INTO plants (garden, id, ${contentColumns})
+      SELECT garden, id, ${contentColumns} FROM plant)
   ${withEvents ? storeEvents : ""}${withKeys ? storeKeys : ""} SELECT garden, last_id FROM counted`;
 
 const storeEvents = `, stored_events AS (
-    INSERT INTO events (garden, seq, at_ms, type, "user", id, name, tag)
-      SELECT garden, seq, at_ms, 'created', author, id, name, tag FROM plant)`;
+    INSERT INTO events (garden, seq, at_ms, type, "user", id, ${contentColumns})
+      SELECT garden, seq, at_ms, 'created', author, id, ${contentColumns} FROM plant)`;
+
+const keyTypes = ["text", "bigint", "bytea", "bytea", "bigint"];
+const keyArrays = keyTypes.map((type, index) => `$${10 + contentFields.length + index}::${type}[]`);
 
 const storeKeys = `, stored_keys AS (
     INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)
       SELECT garden, key, request || int8send(last_id - after), expires_at_ms
-        FROM unnest($12::text[], $13::bigint[], $14::bytea[], $15::bytea[], $16::bigint[])
+        FROM unnest(${keyArrays})
           AS sent (garden, after, key, request, expires_at_ms)
         JOIN counted USING (garden))`;

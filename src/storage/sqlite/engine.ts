@@ -12,6 +12,7 @@ import {
   type OldestEventRow,
   oldestEventsStatement,
 } from "../event-cleanup.ts";
+import { contentColumns } from "../rows.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { createEventReader, takeText } from "./events.ts";
@@ -183,7 +184,7 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
     const range = order === "asc" ? ">= ? ORDER BY id" : "<= ? ORDER BY id DESC";
     // `LIMIT +?`: with a bare parameter SQLite plans the query again each time.
     return database.query<Plant, Value[]>(
-      `SELECT id, name, tag FROM ${source} AND id ${range} LIMIT +?`,
+      `SELECT id, ${contentColumns} FROM ${source} AND id ${range} LIMIT +?`,
     );
   };
   const inGarden = "plants WHERE garden = ?";

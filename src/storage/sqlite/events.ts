@@ -1,8 +1,8 @@
 /** Reads the events of gardens. */
 import type { Database } from "bun:sqlite";
-import type { Plant } from "../../domain/plant.ts";
+import { type Plant, textLength } from "../../domain/plant.ts";
 import type { EventReader } from "../../domain/storage.ts";
-import { type EventRow, toEvent } from "../rows.ts";
+import { contentColumns, type EventRow, toEvent } from "../rows.ts";
 
 export function createEventReader(database: Database): EventReader {
   const findLast = database.query<{ last_event: bigint }, [string]>(
@@ -11,7 +11,7 @@ export function createEventReader(database: Database): EventReader {
   const lastEvent = (garden: string) => Number(findLast.get(garden)?.last_event ?? 0);
   // `LIMIT +?`: see engine.ts.
   const find = database.query<EventRow, [string, number, number]>(
-    `SELECT seq, at_ms, type, user, id, name, tag FROM events
+    `SELECT seq, at_ms, type, user, id, ${contentColumns} FROM events
        WHERE garden = ? AND seq > ? ORDER BY seq LIMIT +?`,
   );
   return {
@@ -39,7 +39,7 @@ export function takeText<Row extends Plant | EventRow>(
   const taken: Row[] = [];
   let text = 0;
   for (const row of rows) {
-    text += row.name.length + row.tag.length;
+    text += textLength(row);
     if (text > textMax && taken.length > 0) break;
     taken.push(row);
   }

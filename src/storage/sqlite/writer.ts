@@ -4,13 +4,22 @@
  */
 import type { Database } from "bun:sqlite";
 import { toBytes } from "../../domain/keys.ts";
-import type { PlantId } from "../../domain/plant.ts";
+import { contentFields, type PlantContent, type PlantId } from "../../domain/plant.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import type { Outcome, TokenUse } from "../../domain/storage.ts";
 import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
-import { type GardenCounters, type KeyEntriesRow, toGardenRow, toStoredKey } from "../rows.ts";
+import {
+  contentColumns,
+  contentValues,
+  type GardenCounters,
+  type KeyEntriesRow,
+  toGardenRow,
+  toStoredKey,
+} from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { mapCommitError } from "./errors.ts";
+
+const contentPlaces = contentFields.map(() => "?").join(", ");
 
 export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
@@ -87,8 +96,8 @@ function createLookUp(database: Database): LookUp {
   const findGarden = database.query<GardenCounters, [string]>(
     "SELECT last_id, plants, keys, last_event FROM gardens WHERE garden = ?",
   );
-  const findPlant = database.query<{ name: string; tag: string }, [string, PlantId]>(
-    "SELECT name, tag FROM plants WHERE garden = ? AND id = ?",
+  const findPlant = database.query<PlantContent, [string, PlantId]>(
+    `SELECT ${contentColumns} FROM plants WHERE garden = ? AND id = ?`,
   );
   const findKey = database.query<KeyEntriesRow, [string, Buffer]>(
     "SELECT entries, expires_at_ms FROM idempotency_keys WHERE garden = ? AND key = ?",
@@ -116,10 +125,10 @@ function prepareStore(
          keys = excluded.keys, last_event = excluded.last_event`,
   );
   const insertPlant = database.query(
-    "INSERT INTO plants (garden, id, name, tag) VALUES (?, ?, ?, ?)",
+    `INSERT INTO plants (${contentColumns}, garden, id) VALUES (${contentPlaces}, ?, ?)`,
   );
   const replacePlant = database.query(
-    "UPDATE plants SET name = ?, tag = ? WHERE garden = ? AND id = ?",
+    `UPDATE plants SET (${contentColumns}) = (${contentPlaces}) WHERE garden = ? AND id = ?`,
   );
   const deletePlant = database.query("DELETE FROM plants WHERE garden = ? AND id = ?");
   const storeKey = database.query(
@@ -127,21 +136,22 @@ function prepareStore(
        ON CONFLICT DO UPDATE SET entries = excluded.entries, expires_at_ms = excluded.expires_at_ms`,
   );
   const storeEvent = database.query(
-    `INSERT INTO events (garden, seq, at_ms, type, user, id, name, tag)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO events (${contentColumns}, garden, seq, at_ms, type, user, id)
+       VALUES (${contentPlaces}, ?, ?, ?, ?, ?, ?)`,
   );
   return (changes) => {
     const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
     storeGarden.run(garden, lastId, plants, keys, lastEvent);
-    for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
-    for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
+    for (const plant of inserted) insertPlant.run(...contentValues(plant), garden, plant.id);
+    for (const plant of replaced) replacePlant.run(...contentValues(plant), garden, plant.id);
     for (const id of deleted) deletePlant.run(garden, id);
     for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
       storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);
     }
     if (withoutEvents) return;
-    for (const { seq, atMs, type, user, id, name, tag } of changes.events) {
-      storeEvent.run(garden, seq, atMs, type, user, id, name, tag);
+    for (const event of changes.events) {
+      const { seq, atMs, type, user, id } = event;
+      storeEvent.run(...contentValues(event), garden, seq, atMs, type, user, id);
     }
   };
 }
