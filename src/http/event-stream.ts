@@ -40,7 +40,6 @@ const gardensPerSlice = 1_000;
 const pollQueue = `${noGarden}events`;
 
 const encoder = new TextEncoder();
-const opening = encoder.encode("retry: 2000\n\n");
 const comment = encoder.encode(":\n\n");
 
 interface Chunk {
@@ -259,7 +258,7 @@ class Listener implements Source<Uint8Array> {
   /** The number of the last event that was sent. */
   #position: number;
   /** Text to send before the next events. */
-  #due: Uint8Array | undefined = opening;
+  #due: Uint8Array | undefined;
   /** Whether it has reached the buffer. From then on, it must keep up. */
   #isLive = false;
   #isEnded = false;
@@ -280,6 +279,8 @@ class Listener implements Source<Uint8Array> {
     this.token = fields.token;
     this.credential = fields.credential;
     this.#position = fields.position;
+    // With its position, a client that drops before its first event resumes there.
+    this.#due = encoder.encode(`retry: 2000\nid: ${fields.position}\n\n`);
   }
 
   async next(): Promise<Uint8Array | undefined> {
