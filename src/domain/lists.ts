@@ -49,8 +49,8 @@ export interface PlantQuery {
   readonly order?: Order | undefined;
 }
 
-/** The most text a plant can have: two UTF-16 units per code point. */
-const plantTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
+/** The most text an item can have: two UTF-16 units per code point of a plant. */
+export const itemTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
 /** Roughly how long a tag's count is as text. */
 const countText = 16;
 
@@ -71,7 +71,7 @@ export function scanPlants(
       const items = await reader.list(garden, position, plants, { tag, order, textMax });
       position = items.at(-1)?.id ?? position;
       // Fewer than asked for: the list ended, or the next plant didn't fit.
-      const hasRoom = textMax === undefined || textOf(items) <= textMax - plantTextMax;
+      const hasRoom = textMax === undefined || textOf(items) <= textMax - itemTextMax;
       return { items, looks: items.length, isLast: items.length < plants && hasRoom };
     },
   };

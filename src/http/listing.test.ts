@@ -186,6 +186,16 @@ describe("a search", () => {
     expect(await idsOf(await read(find("fern"), 1_001))).toEqual(range(20_001, 20_500));
   });
 
+  test("without a limit looks at as many before it begins to send, if it finds few", async () => {
+    await growGarden(20_500, "a", (id) => (id % 5_000 === 0 ? { name: "fern" } : {}));
+    const listing = await read(find("fern"));
+    expect(typeof listing.body).toBe("object");
+    turns = 0;
+    expect(await idsOf(listing)).toEqual([5_000, 10_000, 15_000, 20_000]);
+    expect(typeof (await read(find("fern", 600n))).body).toBe("string");
+    expect(turns).toBe(19);
+  });
+
   test("may end after plants that don't match", async () => {
     await growGarden(3_000, "x".repeat(40), (id) => (id % 2 ? {} : { name: "fern" }));
     const listing = await read(find("x"), 700);

@@ -6,7 +6,7 @@
  */
 import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { overloaded } from "../domain/errors.ts";
-import type { Scan, Step } from "../domain/lists.ts";
+import { itemTextMax, type Scan, type Step } from "../domain/lists.ts";
 import type { ReservedBytes } from "./reserved-bytes.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
@@ -26,7 +26,7 @@ interface NextPage<Position> {
 type Show<Item> = (item: Item) => unknown;
 
 const pageItemsMax = 1_000;
-/** A page of a search ends after it has looked at this many plants, whatever it found. */
+/** A page of a search ends when it has looked at this many plants, whatever it found. */
 const searchedPlantsMax = 20_000;
 /** Reading, searching or counting this many plants takes a millisecond or two. */
 const slicePlants = { list: 1_000, search: 1_000, count: 4_000 } as const;
@@ -68,7 +68,7 @@ export class Lists {
     const read = () =>
       limit !== undefined && limit <= pageItemsMax
         ? this.#readPage(garden, scan, limit, show)
-        : this.#openStream(scan, limit ?? Number.POSITIVE_INFINITY, show);
+        : this.#openStream(garden, scan, limit ?? Number.POSITIVE_INFINITY, show);
     return scan.kind === "list" ? read() : this.#places.run(garden, read);
   }
 
@@ -79,11 +79,12 @@ export class Lists {
     show: Show<Item>,
   ): Promise<Listing<Position>> {
     const start = scan.position;
+    const looks = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
     // One item more than requested shows whether the limit cut the list short.
     const found =
       scan.kind === "list"
         ? await scan.next(limit + 1)
-        : await this.#search(garden, scan, limit + 1);
+        : await this.#search(garden, scan, { items: limit + 1, looks, text: sliceTextMax });
     const items = found.items.slice(0, limit);
     const body = this.#holdPage(garden, `[${renderItems(items, show)}]`);
     const isCut = found.items.length > limit;
@@ -94,21 +95,20 @@ export class Lists {
     return { body, next: { limit: limit || 1, after: isCut ? end : scan.position } };
   }
 
-  /** Searches or counts, slice by slice, until there are `count` items or the page ends. */
-  async #search<Item, Position>(
+  /** Searches or counts, slice by slice, until it has found or looked at enough. */
+  async #search<Item>(
     garden: string,
-    scan: Scan<Item, Position>,
-    count: number,
+    scan: Scan<Item, unknown>,
+    max: { readonly items: number; readonly looks: number; readonly text: number },
   ): Promise<Step<Item>> {
-    const looksMax = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
     const items: Item[] = [];
     for (let looks = 0; ; await this.#turn(garden)) {
-      const plants = Math.min(slicePlants[scan.kind], looksMax - looks);
-      const step = await withoutRefusal(() => scan.next(plants, sliceTextMax));
+      const plants = Math.min(slicePlants[scan.kind], max.looks - looks);
+      const step = await withoutRefusal(() => scan.next(plants, max.text));
       items.push(...step.items);
       looks += step.looks;
-      const { isLast } = step;
-      if (isLast || items.length >= count || looks === looksMax) return { items, looks, isLast };
+      const isEnough = items.length >= max.items || looks >= max.looks;
+      if (step.isLast || isEnough) return { items, looks, isLast: step.isLast };
     }
   }
 
@@ -128,7 +128,12 @@ export class Lists {
     };
   }
 
+  /**
+   * Reads what it sends first. That's a slice, or what a page of a search would look at: most
+   * searches end there, and few of them run at once.
+   */
   async #openStream<Item>(
+    garden: string,
     scan: Scan<Item, unknown>,
     limit: number,
     show: Show<Item>,
@@ -146,7 +151,12 @@ export class Lists {
       hasItems ||= items.length > 0;
       return separator + renderItems(items, show) + (isDone ? "]" : "");
     };
-    const first = scan.kind === "list" ? await read() : await withoutRefusal(read);
+    const text = this.#textMax();
+    const items = text / itemTextMax;
+    const first =
+      scan.kind === "list"
+        ? await read()
+        : await this.#search(garden, scan, { items, looks: searchedPlantsMax, text });
     let opening: string | undefined = `[${render(first)}`;
     if (isDone && opening.length <= wholeCharactersMax) return { body: opening };
     const next = async () => {
