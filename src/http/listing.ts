@@ -151,7 +151,7 @@ export class Lists {
       hasItems ||= items.length > 0;
       return separator + renderItems(items, show) + (isDone ? "]" : "");
     };
-    const text = this.#textMax();
+    const text = this.#chunkSizes.size;
     const items = text / itemTextMax;
     const first =
       scan.kind === "list"
