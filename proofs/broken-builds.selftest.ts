@@ -34,7 +34,7 @@ const logLater: Edit = {
 const batch = "storage/postgres/batch.ts";
 const storeEvents =
   "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
-const route = "const route = arrival.route?.path;";
+const route = "const route = incoming.route?.path;";
 
 const byKills =
   (...ends: Moment[]): Find =>
@@ -264,7 +264,7 @@ test
 
 test.skipIf(skipsOutsideLinux())("a leak of a kilobyte per request is found", async () => {
   const by = `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`;
-  using broken = changeProgram([{ file: "http/finish.ts", text: route, by }]);
+  using broken = changeProgram([{ file: "http/request-log.ts", text: route, by }]);
   const { heapBytesPerResponse } = await soak({ ...shortRun, program: broken.program });
   expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
 });

@@ -4,7 +4,7 @@
  */
 import type { Caller } from "../domain/caller.ts";
 import { refusedToken } from "../domain/errors.ts";
-import type { TokenStorage, TokenUse } from "../domain/storage.ts";
+import type { TokenStorage, TokenUse } from "../domain/ports.ts";
 import { tokenState } from "../domain/token.ts";
 import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";

@@ -27,8 +27,8 @@ const tokenCharactersMax = 8_192;
  * A verified token is remembered, because checking a signature takes 0.2 ms and more; but briefly,
  * so that a key that the issuer withdrew stops counting.
  */
-const rememberMs = 15_000;
-const rememberedMax = 4_096;
+const verifiedMs = 15_000;
+const verifiedMax = 4_096;
 /** How many signatures are checked at the same time, in all and for each queue. */
 const checksMax = 8;
 const queueChecksMax = 4;
@@ -145,8 +145,8 @@ export class JwtVerifier {
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
     this.#verified.delete(token);
-    makeRoom(this.#verified, rememberedMax);
-    const untilMs = Math.min(expiresAtMs, Date.now() + rememberMs);
+    makeRoom(this.#verified, verifiedMax);
+    const untilMs = Math.min(expiresAtMs, Date.now() + verifiedMs);
     this.#verified.set(token, { caller, untilMs });
   }
 }

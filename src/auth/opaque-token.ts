@@ -1,6 +1,6 @@
 /** Opaque tokens: how one is issued, checked for typing errors, and hashed. */
 import type { Scope } from "../domain/caller.ts";
-import type { TokenStorage } from "../domain/storage.ts";
+import type { TokenStorage } from "../domain/ports.ts";
 import type { TokenRecord } from "../domain/token.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

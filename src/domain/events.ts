@@ -1,7 +1,7 @@
 /** What happened in a garden: reads its events without gaps, or says that it can't. */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
-import type { EventPage, EventReader } from "./storage.ts";
+import type { EventPage, EventReader } from "./ports.ts";
 
 /** Of names and tags: bounds what a page takes in memory. */
 const pageTextMax = 32 * 1024;

@@ -7,7 +7,7 @@
  * thread; `toBytes` makes what an engine stores.
  */
 import { hashedContent, type PlantId, sha256 } from "./plant.ts";
-import type { CreateWrite, Idempotency, Outcome } from "./storage.ts";
+import type { CreateWrite, Idempotency, Outcome } from "./ports.ts";
 
 const headCharacters = 14;
 const hashBytes = 16;

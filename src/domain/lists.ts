@@ -11,7 +11,7 @@ import {
   tagCodePointsMax,
   textLength,
 } from "./plant.ts";
-import type { CountedTag, Order, PlantReader } from "./storage.ts";
+import type { CountedTag, Order, PlantReader } from "./ports.ts";
 
 /** A list that is read step by step. A position is what a list goes on after. */
 export interface Scan<Item, Position> {

@@ -8,8 +8,8 @@ import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { PlantDraft } from "./plant.ts";
-import { Plants, slicePlants } from "./plants.ts";
-import type { Outcome, Write } from "./storage.ts";
+import { groupPlantsMax, Plants } from "./plants.ts";
+import type { Outcome, Write } from "./ports.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const dayMs = 24 * 60 * 60 * 1000;
@@ -68,7 +68,8 @@ describe("an outcome of the writer", () => {
       };
       const writer = { write: () => Promise.reject(failure), writeAll };
       const failing = new Plants(storage, writer);
-      const slices = (count: number) => Array.from({ length: count * slicePlants }, () => fern());
+      const slices = (count: number) =>
+        Array.from({ length: count * groupPlantsMax }, () => fern());
       const refused = await failing
         .createMany(alice, slices(2), key, () => {})
         .catch((error) => error);

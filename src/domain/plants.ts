@@ -23,7 +23,6 @@ import {
   plantIdMin,
   textLength,
 } from "./plant.ts";
-import { createMatcher } from "./search.ts";
 import type {
   CreateWrite,
   Outcome,
@@ -31,7 +30,8 @@ import type {
   PlantWriter,
   Preconditions,
   Write,
-} from "./storage.ts";
+} from "./ports.ts";
+import { createMatcher } from "./search.ts";
 
 export interface Created extends Plant {
   /** An earlier request with the same idempotency key had created the plant. */
@@ -54,8 +54,8 @@ const keyLifetimeMs = 24 * 60 * 60 * 1000;
  * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
  * long names take longer to store, so fewer of them share a commit.
  */
-export const slicePlants = 256;
-export const sliceTextMax = 16 * 1024;
+export const groupPlantsMax = 256;
+export const groupTextMax = 16 * 1024;
 
 export class Plants {
   readonly #reader: PlantReader;
@@ -80,7 +80,7 @@ export class Plants {
 
   /**
    * Creates plants in their order, independently of each other, and reports the outcome of each.
-   * They are committed slice by slice. Fails only if the storage does: then some of the plants may
+   * They are committed group by group. Fails only if the storage does: then some of the plants may
    * be stored, and the key settles which.
    */
   async createMany(
@@ -92,13 +92,13 @@ export class Plants {
     let hasCreated = false;
     try {
       for (let start = 0, end = 0; start < drafts.length; start = end) {
-        end = endOfSlice(drafts, start);
-        const slice = drafts.slice(start, end);
+        end = endOfGroup(drafts, start);
+        const group = drafts.slice(start, end);
         const outcomes = await this.#writer.writeAll(
-          slice.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
+          group.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
           start > 0,
         );
-        for (const [index, draft] of slice.entries()) {
+        for (const [index, draft] of group.entries()) {
           const outcome = outcomes[index] as Outcome;
           hasCreated ||= outcome.kind === "created" && !outcome.replayed;
           onOutcome(start + index, draft, outcome);
@@ -194,7 +194,7 @@ export class Plants {
   }
 
   /**
-   * Commits one write for each id, in slices of one commit each. Returns the ids that the garden
+   * Commits one write for each id, in groups of one commit each. Returns the ids that the garden
    * has no plant for. Fails only if the storage does: then some of the writes may be done, and
    * doing them again is safe.
    */
@@ -204,11 +204,11 @@ export class Plants {
     toWrite: (id: PlantId) => Write,
   ): Promise<PlantId[]> {
     const missing: PlantId[] = [];
-    for (let first = 0; first < ids.length; first += slicePlants) {
-      const slice = ids.slice(first, first + slicePlants);
+    for (let first = 0; first < ids.length; first += groupPlantsMax) {
+      const group = ids.slice(first, first + groupPlantsMax);
       try {
-        const outcomes = await this.#writer.writeAll(slice.map(toWrite), first > 0);
-        missing.push(...slice.filter((_, index) => outcomes[index]?.kind === "missing"));
+        const outcomes = await this.#writer.writeAll(group.map(toWrite), first > 0);
+        missing.push(...group.filter((_, index) => outcomes[index]?.kind === "missing"));
       } catch (error) {
         // If every id so far was missing, nothing has been changed.
         if (missing.length === first) throw error;
@@ -245,17 +245,17 @@ export function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-/** Where the slice that starts at `start` ends. */
-function endOfSlice(drafts: readonly PlantDraft[], start: number): number {
+/** Where the group that starts at `start` ends. */
+function endOfGroup(drafts: readonly PlantDraft[], start: number): number {
   let text = 0;
   let end = start;
-  while (end < drafts.length && end - start < slicePlants && text < sliceTextMax) {
+  while (end < drafts.length && end - start < groupPlantsMax && text < groupTextMax) {
     text += textLength(drafts[end++] as PlantDraft);
   }
   return end;
 }
 
-/** Whatever the storage says of one slice, others may be stored or deleted. */
+/** Whatever the storage says of one group, others may be stored or deleted. */
 function toPartialFailure(error: unknown, done: string, advice: string): unknown {
   if (!(error instanceof PlantStoreError)) return error;
   const message = `The database failed during this request. Some of the plants may have been ${done}. ${advice}`;

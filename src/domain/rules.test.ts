@@ -5,8 +5,8 @@ import { type Call, Garden, renderEvent } from "../../proofs/histories/garden-mo
 import { create, put, remove } from "../../test/storage/tested-storage.ts";
 import type { StoredKey } from "./keys.ts";
 import { assignedIdMax, contentHash, type Plant, type PlantId } from "./plant.ts";
+import type { GardenEvent, Outcome, Write } from "./ports.ts";
 import { decide, type GardenRow, hashKeys, type LookUp } from "./rules.ts";
-import type { GardenEvent, Outcome, Write } from "./storage.ts";
 
 interface Sent {
   readonly garden: string;

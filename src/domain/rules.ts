@@ -23,7 +23,7 @@ import type {
   Preconditions,
   PutWrite,
   Write,
-} from "./storage.ts";
+} from "./ports.ts";
 
 /** A create whose key is hashed. */
 type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };

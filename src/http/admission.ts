@@ -4,13 +4,13 @@
  * no room for its body, or if it waited too long.
  */
 import { overloaded, type PlantStoreError } from "../domain/errors.ts";
-import type { Arrival } from "./arrival.ts";
+import type { IncomingRequest } from "./incoming.ts";
 import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** `refusal`: why a request that needs a token is refused. */
 type Handle = (
-  arrival: Arrival,
+  incoming: IncomingRequest,
   reserved: Reservation,
   refusal?: PlantStoreError,
 ) => Promise<Response>;
@@ -25,17 +25,17 @@ export class Admission {
   }
 
   /** Runs `handle` in its turn. Avoids awaits: one costs as much as sending a cached list. */
-  admit(arrival: Arrival, handle: Handle): Promise<Response> {
-    const { body, queue, startedAtMs } = arrival;
-    const reserved = this.#reservedBytes.open(queue);
+  admit(incoming: IncomingRequest, handle: Handle): Promise<Response> {
+    const { body, queueName, startedAtMs } = incoming;
+    const reserved = this.#reservedBytes.open(queueName);
     if (body.isLong && !reserved.tryAdd(body.bytesToReserve)) {
       body.isRefused = true;
-      return handle(arrival, reserved, overloaded);
+      return handle(incoming, reserved, overloaded);
     }
-    if (this.#scheduler.mayRun(startedAtMs)) return handle(arrival, reserved);
+    if (this.#scheduler.mayRun(startedAtMs)) return handle(incoming, reserved);
     return this.#scheduler
-      .turn(queue)
-      .then((isLate) => handle(arrival, reserved, isLate ? overloaded : undefined));
+      .turn(queueName)
+      .then((isLate) => handle(incoming, reserved, isLate ? overloaded : undefined));
   }
 
   /**
@@ -43,7 +43,7 @@ export class Admission {
    * at once, such responses could keep the runtime accepting, responding and closing, and nothing
    * else would run. If they waited for a turn, more of the bodies would arrive and take memory.
    */
-  mustWait({ body }: Arrival): boolean {
+  mustWait({ body }: IncomingRequest): boolean {
     return body.isPending && !this.#scheduler.mayRun();
   }
 

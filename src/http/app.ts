@@ -10,20 +10,20 @@ import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
 import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import { Admission } from "./admission.ts";
-import { type Arrival, checkHost, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
-import { createFinish, createOverloadLog, type ReportFailure } from "./finish.ts";
 import {
   type AllowedOrigins,
   createLimitHeaders,
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
+import { checkHost, createReceive, type IncomingRequest } from "./incoming.ts";
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import { readInput } from "./request.ts";
+import { createOverloadLog, createRequestLog, type ReportFailure } from "./request-log.ts";
 import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -70,21 +70,21 @@ export function createApp(deps: AppDeps): App {
   const admission = new Admission(scheduler, reservedBytes);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const logOverload = createOverloadLog(log);
-  const finish = createFinish(log, metrics, deps.reportFailure);
+  const logRequest = createRequestLog(log, metrics, deps.reportFailure);
 
   async function handle(
-    arrival: Arrival,
+    incoming: IncomingRequest,
     reserved: Reservation,
     refusal?: PlantStoreError,
   ): Promise<Response> {
-    const { body, token } = arrival;
-    let caller = arrival.cachedCaller;
+    const { body, token } = incoming;
+    let caller = incoming.cachedCaller;
     let level: number | undefined;
     let tokenError: string | undefined;
     let reply: Reply;
     try {
-      const route = checkTarget(arrival);
-      const operation = checkMethod(arrival, route);
+      const route = checkTarget(incoming);
+      const operation = checkMethod(incoming, route);
       if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
       else {
         if (operation.scope) {
@@ -96,20 +96,20 @@ export function createApp(deps: AppDeps): App {
           if (refusal) throw refusal;
         }
         if (operation.body) body.check(operation.body);
-        const cached = findCachedReply(arrival, operation, caller);
-        reply = cached ?? (await runOperation(arrival, operation, caller, reserved));
+        const cached = findCachedReply(incoming, operation, caller);
+        reply = cached ?? (await runOperation(incoming, operation, caller, reserved));
       }
     } catch (error) {
       const shown = toPlantStoreError(error);
       ({ tokenError } = shown);
-      logAndCount(shown, arrival);
-      reply = toProblem(shown, arrival, level);
+      logAndCount(shown, incoming);
+      reply = toProblem(shown, incoming, level);
     }
-    if (admission.mustWait(arrival)) await admission.endOfTick();
+    if (admission.mustWait(incoming)) await admission.endOfTick();
     const { status } = reply;
-    return respond(arrival, reply, caller, level, (error) => {
+    return respond(incoming, reply, caller, level, (error) => {
       reserved.release();
-      finish(arrival, { status, caller, tokenError, error });
+      logRequest(incoming, { status, caller, tokenError, error });
     });
   }
 
@@ -126,34 +126,34 @@ export function createApp(deps: AppDeps): App {
 
   /** The cached response, if it is still current. */
   function findCachedReply(
-    arrival: Arrival,
+    incoming: IncomingRequest,
     operation: Operation,
     caller: Caller | undefined,
   ): Reply | undefined {
-    if (!caller || !isCacheable(arrival, operation)) return undefined;
+    if (!caller || !isCacheable(incoming, operation)) return undefined;
     const version = context.readVersion(caller.garden);
-    return version && cache.find(cacheKey(arrival, caller), version);
+    return version && cache.find(cacheKey(incoming, caller), version);
   }
 
   async function runOperation(
-    arrival: Arrival,
+    incoming: IncomingRequest,
     operation: Operation,
     caller: Caller | undefined,
     reserved: Reservation,
   ): Promise<Reply> {
-    const { token } = arrival;
-    const input = await readInput(operation, arrival, caller, reserved, scheduler);
+    const { token } = incoming;
+    const input = await readInput(operation, incoming, caller, reserved, scheduler);
     // The token must still be valid when the body has arrived.
     if (operation.body && token !== undefined && !authenticator.findCached(token)) {
       await authenticator.authenticate(token);
     }
-    if (!caller || !isCacheable(arrival, operation)) return operation.run(context, input);
-    const key = cacheKey(arrival, caller);
+    if (!caller || !isCacheable(incoming, operation)) return operation.run(context, input);
+    const key = cacheKey(incoming, caller);
     // Read the version first: if a commit lands in between, the cached list counts as stale.
     const version = context.readVersion(caller.garden);
     const reply = await operation.run(context, input);
     if (!version || !cache.noteRequest(key)) return reply;
-    const built = buildHeaders(reply, arrival.request);
+    const built = buildHeaders(reply, incoming.request);
     cache.add(key, version, built);
     return built;
   }
@@ -167,7 +167,7 @@ export function createApp(deps: AppDeps): App {
   }
 
   /** Logs and counts what the request's own log line doesn't say. */
-  function logAndCount(error: PlantStoreError, { requestId }: Arrival): void {
+  function logAndCount(error: PlantStoreError, { requestId }: IncomingRequest): void {
     const { code, limit, tokenError } = error;
     if (error === overloaded) logOverload();
     else if (limit === "requests" || limit === "streams") metrics.countLimited(limit);
@@ -179,8 +179,12 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
-  function toProblem(error: PlantStoreError, arrival: Arrival, level: number | undefined): Reply {
-    const { requestId, token, route, operation } = arrival;
+  function toProblem(
+    error: PlantStoreError,
+    incoming: IncomingRequest,
+    level: number | undefined,
+  ): Reply {
+    const { requestId, token, route, operation } = incoming;
     return problemReply(error, {
       requestId,
       isTokenSent: token !== undefined,
@@ -196,30 +200,30 @@ export function createApp(deps: AppDeps): App {
    * results of a bulk request don't, because their plants are stored.
    */
   async function waitForChunk(
-    { queue, operation, token }: Arrival,
+    { queueName, operation, token }: IncomingRequest,
     caller: Caller | undefined,
   ): Promise<void> {
-    await scheduler.turn(caller?.garden ?? queue);
+    await scheduler.turn(caller?.garden ?? queueName);
     if (operation?.scope !== "read" || token === undefined) return;
     if (!authenticator.findCached(token)) await authenticator.authenticate(token);
   }
 
   function respond(
-    arrival: Arrival,
+    incoming: IncomingRequest,
     reply: Reply,
     caller: Caller | undefined,
     level: number | undefined,
     onEnd: (error?: unknown) => void,
   ): Response {
-    const { request, requestId, operation } = arrival;
+    const { request, requestId, operation } = incoming;
     const { status, contentType, body, isLive } = reply;
-    const open = arrival.route?.isProbe ? "probe" : "public";
+    const open = incoming.route?.isProbe ? "probe" : "public";
     const visibility = operation?.scope ? "private" : open;
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
     else if (body && isLive) content = streamChunks(body);
-    else if (body) content = streamChunks(body, () => waitForChunk(arrival, caller), onEnd);
+    else if (body) content = streamChunks(body, () => waitForChunk(incoming, caller), onEnd);
 
     const response = new Response(content, {
       status,
@@ -236,7 +240,7 @@ export function createApp(deps: AppDeps): App {
     // The runtime adds a date to all other responses.
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
     // After a CONNECT the runtime sees no more requests.
-    if (arrival.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
+    if (incoming.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
     if (isLive || !(content instanceof ReadableStream)) onEnd();
     return response;
   }
@@ -250,7 +254,7 @@ export function createApp(deps: AppDeps): App {
 }
 
 /** Fails if the request's host, framing or path is wrong. */
-function checkTarget({ request, route, body, isExactOpenPath, variable }: Arrival): Route {
+function checkTarget({ request, route, body, isExactOpenPath, variable }: IncomingRequest): Route {
   const host = request.headers.get("host");
   // Load balancers' health checks often send HTTP/1.0 without it.
   if (host !== null || !route?.isOpen) checkHost(host);
@@ -261,18 +265,18 @@ function checkTarget({ request, route, body, isExactOpenPath, variable }: Arriva
 }
 
 /** The operation; absent for the preflight request of a browser. */
-function checkMethod({ request, operation }: Arrival, route: Route): Operation | undefined {
+function checkMethod({ request, operation }: IncomingRequest, route: Route): Operation | undefined {
   const isPreflight = request.method === "OPTIONS" && !route.isOpen;
   if (operation || isPreflight) return operation;
   throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
 }
 
-function isCacheable({ body }: Arrival, operation: Operation): boolean {
+function isCacheable({ body }: IncomingRequest, operation: Operation): boolean {
   return operation.isCacheable === true && !body.isPending;
 }
 
 /** A garden's name holds no line break. */
-function cacheKey({ operation, query }: Arrival, { garden }: Caller): string {
+function cacheKey({ operation, query }: IncomingRequest, { garden }: Caller): string {
   return `${garden}\n${operation?.name}?${query}`;
 }
 

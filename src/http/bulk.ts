@@ -13,7 +13,7 @@ import {
   plantIdSchema,
 } from "../domain/plant.ts";
 import { refusalOf } from "../domain/plants.ts";
-import type { Outcome } from "../domain/storage.ts";
+import type { Outcome } from "../domain/ports.ts";
 import { exactInteger, itemsOf, memberText } from "../json-text.ts";
 import type { ParseContext } from "./operation.ts";
 import { problemInfo } from "./problem.ts";

@@ -2,7 +2,7 @@
  * Caches lists until a plant that they show may have changed, so that a list that is requested
  * again is neither read nor rendered again.
  */
-import type { GardenVersion } from "../domain/storage.ts";
+import type { GardenVersion } from "../domain/ports.ts";
 import type { Reply } from "./operation.ts";
 
 const cachedCharactersMax = 8 * 1024 * 1024;

@@ -16,7 +16,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
-import type { GardenEvent, PlantStorage } from "../domain/storage.ts";
+import type { GardenEvent, PlantStorage } from "../domain/ports.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Reply } from "./operation.ts";
 import { renderEvent } from "./response.ts";

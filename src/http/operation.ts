@@ -4,7 +4,7 @@ import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode, ValidationError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
-import type { PlantStorage } from "../domain/storage.ts";
+import type { PlantStorage } from "../domain/ports.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import type { Caller } from "../domain/caller.ts";
 import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
-import type { Arrival } from "./arrival.ts";
+import type { IncomingRequest } from "./incoming.ts";
 import type { Input, Operation } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import type { Reservation } from "./reserved-bytes.ts";
@@ -11,44 +11,44 @@ import { oneErrorEach } from "./validation.ts";
 
 export async function readInput(
   operation: Operation,
-  arrival: Arrival,
+  incoming: IncomingRequest,
   caller: Caller | undefined,
   reserved: Reservation,
   scheduler: Scheduler,
 ): Promise<Input> {
-  const { request, body: incoming } = arrival;
+  const { request, body: sent } = incoming;
   const errors: ValidationError[] = [];
-  if (!operation.body && incoming.isPending) {
+  if (!operation.body && sent.isPending) {
     errors.push({ pointer: "", detail: "This operation takes no body." });
   }
-  const parameters = readParameters(operation, arrival, errors);
+  const parameters = readParameters(operation, incoming, errors);
   for (const header of operation.refusedHeaders ?? []) {
     if (request.headers.has(header)) errors.push({ header, detail: "must not be sent here." });
   }
   // When the request arrived, its garden may not have been known.
-  const queue = caller?.garden ?? arrival.queue;
+  const queueName = caller?.garden ?? incoming.queueName;
   let body: unknown;
   if (operation.body) {
     const { bytesMax, parse } = operation.body;
-    const text = await incoming.read(bytesMax, reserved).catch((error) => {
+    const text = await sent.read(bytesMax, reserved).catch((error) => {
       if (!(error instanceof PlantStoreError) || error.code !== "invalid-request") throw error;
       errors.push(...error.errors);
     });
     // Thousands of bodies can arrive in the same tick. What has been read isn't refused any more.
-    if (!scheduler.mayRun()) await scheduler.turn(queue);
+    if (!scheduler.mayRun()) await scheduler.turn(queueName);
     if (text !== undefined) {
-      const turn = () => scheduler.turn(queue);
+      const turn = () => scheduler.turn(queueName);
       body = await parse(text, errors, { pathId: parameters.id, turn, reserved });
     }
   }
   const [first] = errors;
   if (first) throw refuse(first, errors);
-  return { caller, token: arrival.token, request, parameters, body };
+  return { caller, token: incoming.token, request, parameters, body };
 }
 
 function readParameters(
   { parameters = {} }: Operation,
-  { request, query, variable }: Arrival,
+  { request, query, variable }: IncomingRequest,
   errors: ValidationError[],
 ): Record<string, unknown> {
   const texts = readQuery(parameters, query, errors);

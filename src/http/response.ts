@@ -1,6 +1,6 @@
 /** Replies and what goes into them: plants, events, links, locations, entity tags. */
 import { contentHash, contentOf, type Plant, type PlantId } from "../domain/plant.ts";
-import type { GardenEvent } from "../domain/storage.ts";
+import type { GardenEvent } from "../domain/ports.ts";
 import type { Reply } from "./operation.ts";
 
 export function jsonReply(

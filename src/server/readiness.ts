@@ -10,7 +10,7 @@ import { deadline } from "../async/deadline.ts";
 import { noGarden } from "../async/fair-queue.ts";
 import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Write } from "../domain/storage.ts";
+import type { Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, jest, test } from "bun:test";
 import { remove } from "../../test/storage/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { GardenLocked, type Outcome, type Write } from "../domain/storage.ts";
+import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
 import { GroupCommit, type GroupCommitOptions, groupCommitDefaults } from "./group-commit.ts";
 
 const realImmediate = setImmediate;

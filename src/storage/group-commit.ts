@@ -6,14 +6,14 @@
 import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { textLength } from "../domain/plant.ts";
-import { slicePlants, sliceTextMax } from "../domain/plants.ts";
+import { groupPlantsMax, groupTextMax } from "../domain/plants.ts";
 import {
   GardenLocked,
   type Outcome,
   type PlantStorage,
   type PlantWriter,
   type Write,
-} from "../domain/storage.ts";
+} from "../domain/ports.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 
 export interface GroupCommitOptions {
@@ -35,8 +35,8 @@ export interface GroupCommitOptions {
 
 export const groupCommitDefaults = {
   groupWritesMax: 1024,
-  gardenWritesMax: slicePlants,
-  gardenTextMax: sliceTextMax,
+  gardenWritesMax: groupPlantsMax,
+  gardenTextMax: groupTextMax,
   slowMs: 3_000,
   deadlineMs: 10_000,
   onStart() {},

@@ -2,8 +2,8 @@
 import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
 import { contentFields, contentOf, type PlantContent } from "../domain/plant.ts";
+import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
-import type { GardenEvent } from "../domain/storage.ts";
 import type { TokenRecord } from "../domain/token.ts";
 
 export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;

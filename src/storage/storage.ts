@@ -1,9 +1,9 @@
 /**
  * A storage as a whole: how it is opened, shared and closed. What the domain needs of it is in
- * domain/storage.ts.
+ * domain/ports.ts.
  */
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
-import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
+import type { Order, PlantStorage, TokenStorage } from "../domain/ports.ts";
 
 export interface Storage extends PlantStorage, TokenStorage {
   /** Absent where there is no pool of connections. */

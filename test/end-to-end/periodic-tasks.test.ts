@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
-import type { Idempotency } from "../../src/domain/storage.ts";
+import type { Idempotency } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/log.ts";
 import { type Service, serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";

@@ -7,7 +7,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
-import type { Write } from "../../src/domain/storage.ts";
+import type { Write } from "../../src/domain/ports.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { WriterOptions } from "../../src/storage/storage.ts";
 import { makeDice } from "../dice.ts";

@@ -1,6 +1,6 @@
 /** What storage promises of events. */
 import { describe, expect, test } from "bun:test";
-import type { Write } from "../../src/domain/storage.ts";
+import type { Write } from "../../src/domain/ports.ts";
 import { applyPatiently, create, put, remove, type TestedStorage } from "./tested-storage.ts";
 
 export function describeEvents(tested: () => TestedStorage): void {

@@ -1,6 +1,6 @@
 /** What storage promises of idempotency keys. */
 import { describe, expect, test } from "bun:test";
-import type { Write } from "../../src/domain/storage.ts";
+import type { Write } from "../../src/domain/ports.ts";
 import { applyPatiently, create, created, remove, type TestedStorage } from "./tested-storage.ts";
 
 export function describeKeys(tested: () => TestedStorage): void {

@@ -1,6 +1,6 @@
 /** What storage promises where a garden may hold a limited number of plants. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Outcome, Write } from "../../src/domain/storage.ts";
+import type { Outcome, Write } from "../../src/domain/ports.ts";
 import {
   applyPatiently,
   create,

@@ -1,7 +1,7 @@
-/** The promises of src/domain/storage.ts as tests. Every engine runs them; none is named here. */
+/** The promises of src/domain/ports.ts as tests. Every engine runs them; none is named here. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
-import type { ListOptions, Outcome, Write } from "../../src/domain/storage.ts";
+import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { describeEvents } from "./events-contract.ts";

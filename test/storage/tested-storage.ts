@@ -9,7 +9,7 @@ import {
   type Outcome,
   type PutWrite,
   type Write,
-} from "../../src/domain/storage.ts";
+} from "../../src/domain/ports.ts";
 import { openPostgres } from "../../src/storage/postgres/engine.ts";
 import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "../postgres-server.ts";

@@ -10,8 +10,8 @@
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
+import type { Outcome } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
-import type { Outcome } from "../../domain/storage.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";

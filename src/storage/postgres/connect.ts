@@ -12,7 +12,7 @@ import { ConnectionLost, codeOf, hasState } from "./errors.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** How connections are made. The first one of a process finds out; all others follow. */
-export interface Route {
+export interface ConnectionMode {
   readonly isEncrypted: boolean;
   /** Whether the server accepts startup options. PgBouncer may not. */
   readonly takesOptions: boolean;
@@ -52,17 +52,17 @@ const int8 = 20;
  * Makes the first connection of a process and runs `setUp` on it, with the role's own search path:
  * that may lead to a store in a schema other than its first.
  */
-export async function findRoute(
+export async function findMode(
   url: DatabaseUrl,
   limits: ConnectionLimits,
   setUp: (client: ClientBase) => Promise<void>,
-): Promise<Route> {
+): Promise<ConnectionMode> {
   const isEncrypted = url.tls !== "disable";
   const preferred = { isEncrypted, takesOptions: true, schema: undefined };
-  const [client, route] = await connectFirst(url, limits, preferred);
+  const [client, mode] = await connectFirst(url, limits, preferred);
   try {
     await setUp(client);
-    return route;
+    return mode;
   } finally {
     client.end().catch(() => {});
   }
@@ -71,29 +71,33 @@ export async function findRoute(
 async function connectFirst(
   url: DatabaseUrl,
   limits: ConnectionLimits,
-  route: Route,
-): Promise<[Client, Route]> {
-  const client = new Client(clientConfig(url, limits, route));
+  mode: ConnectionMode,
+): Promise<[Client, ConnectionMode]> {
+  const client = new Client(clientConfig(url, limits, mode));
   client.on("error", () => {});
   try {
     const connecting = client.connect().then(() => checkServer(client));
-    return [client, { ...route, schema: await inTime(client, limits, connecting) }];
+    return [client, { ...mode, schema: await inTime(client, limits, connecting) }];
   } catch (error) {
     cut(client);
-    const next = fallback(url, route, error);
+    const next = fallback(url, mode, error);
     if (next === undefined) throw error;
     return connectFirst(url, limits, next);
   }
 }
 
 /** Another way to reach the server, if the failure suggests that it doesn't accept this one. */
-function fallback(url: DatabaseUrl, route: Route, error: unknown): Route | undefined {
-  if (route.takesOptions && hasState(error, "08P01", "0A000", "42704")) {
-    return { ...route, takesOptions: false };
+function fallback(
+  url: DatabaseUrl,
+  mode: ConnectionMode,
+  error: unknown,
+): ConnectionMode | undefined {
+  if (mode.takesOptions && hasState(error, "08P01", "0A000", "42704")) {
+    return { ...mode, takesOptions: false };
   }
   const isTlsTrouble = !(error instanceof PlantStoreError) && codeOf(error) === undefined;
-  if (url.tls === "prefer" && route.isEncrypted && isTlsTrouble) {
-    return { ...route, isEncrypted: false };
+  if (url.tls === "prefer" && mode.isEncrypted && isTlsTrouble) {
+    return { ...mode, isEncrypted: false };
   }
   return undefined;
 }
@@ -145,7 +149,7 @@ export function cut(client: ClientBase): void {
 export function clientConfig(
   url: DatabaseUrl,
   limits: ConnectionLimits,
-  route: Route,
+  mode: ConnectionMode,
 ): ClientConfig {
   return {
     host: url.host,
@@ -154,8 +158,8 @@ export function clientConfig(
     password: url.password,
     database: url.database ?? url.user,
     application_name: url.applicationName,
-    ssl: route.isEncrypted && tlsOptions(url),
-    ...(route.takesOptions && { options: startupOptions(limits, route.schema) }),
+    ssl: mode.isEncrypted && tlsOptions(url),
+    ...(mode.takesOptions && { options: startupOptions(limits, mode.schema) }),
     keepAlive: true,
     // Statements that don't need each other's results share one round trip.
     pipeline: true,

@@ -2,10 +2,10 @@
 import { Batcher } from "../../async/batcher.ts";
 import { noGarden } from "../../async/fair-queue.ts";
 import { contentFields, type Plant, type PlantContent, type PlantId } from "../../domain/plant.ts";
-import type { Order, PlantReader } from "../../domain/storage.ts";
+import type { Order, PlantReader } from "../../domain/ports.ts";
 import { contentLength } from "../rows.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
-import type { Route } from "./connect.ts";
+import type { ConnectionMode } from "./connect.ts";
 import { createEventReader } from "./events.ts";
 import { migrate, readSchemaVersion, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
@@ -19,12 +19,12 @@ import { createWriter } from "./writer.ts";
 export async function openPostgres(url: string, options: OpenOptions): Promise<Storage> {
   const { limits = defaultConnectionLimits } = options;
   if (options.share !== undefined) {
-    const runner = TransactionRunner.create(url, limits, options.share as Route);
+    const runner = TransactionRunner.create(url, limits, options.share as ConnectionMode);
     // So that the first request finds a connection. The database may be away just now.
     await runner.ping().catch(() => {});
-    return createStorage(runner, options, options.share as Route);
+    return createStorage(runner, options, options.share as ConnectionMode);
   }
-  const { runner, route } = await TransactionRunner.open(url, limits, async (client) => {
+  const { runner, mode } = await TransactionRunner.open(url, limits, async (client) => {
     if (options.mustExist) await requireStore(client);
     const isNew = (await readSchemaVersion(client)) === 0;
     await migrate(client);
@@ -33,11 +33,15 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     const { rows } = await client.query("SELECT current_schema() AS name");
     options.onNewSchema?.(String(rows[0]?.name));
   });
-  return createStorage(runner, options, route);
+  return createStorage(runner, options, mode);
 }
 
-/** Other threads open their own connections, by the same route. */
-function createStorage(runner: TransactionRunner, options: OpenOptions, route: Route): Storage {
+/** Other threads open their own connections, by the same mode. */
+function createStorage(
+  runner: TransactionRunner,
+  options: OpenOptions,
+  mode: ConnectionMode,
+): Storage {
   return {
     ...createReader(runner, options.onRead),
     ...createEventReader(runner),
@@ -52,7 +56,7 @@ function createStorage(runner: TransactionRunner, options: OpenOptions, route: R
       const { rows } = await runner.query("SELECT pg_database_size(current_database()) AS bytes");
       return { database: Number(rows[0]?.bytes) };
     },
-    share: () => ({ state: route, transfer: [] }),
+    share: () => ({ state: mode, transfer: [] }),
     close: () => runner.close(),
   };
 }

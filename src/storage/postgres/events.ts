@@ -1,6 +1,6 @@
 /** Reads the events of gardens. */
 import { noGarden } from "../../async/fair-queue.ts";
-import type { EventReader } from "../../domain/storage.ts";
+import type { EventReader } from "../../domain/ports.ts";
 import { contentColumns, contentLength, toEvent } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 

@@ -6,7 +6,7 @@ import { auditStore } from "../../../proofs/audited-store.ts";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { applyPatiently, create, put, remove } from "../../../test/storage/tested-storage.ts";
-import type { Outcome, Write } from "../../domain/storage.ts";
+import type { Outcome, Write } from "../../domain/ports.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type CountingProxy, startCountingProxy } from "../../../test/counting-proxy.ts";
 import { makeDatabase, sharedPostgres, type TestDatabase } from "../../../test/postgres-server.ts";
 import { create, put, remove } from "../../../test/storage/tested-storage.ts";
-import type { Write } from "../../domain/storage.ts";
+import type { Write } from "../../domain/ports.ts";
 import type { OpenOptions } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

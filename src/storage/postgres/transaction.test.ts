@@ -19,8 +19,8 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create, created, put, remove } from "../../../test/storage/tested-storage.ts";
+import { GardenLocked } from "../../domain/ports.ts";
 import { hashKeys } from "../../domain/rules.ts";
-import { GardenLocked } from "../../domain/storage.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";

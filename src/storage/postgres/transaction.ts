@@ -12,14 +12,14 @@ import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
 import {
   beginWrite,
+  type ConnectionMode,
   checkServer,
   clientConfig,
   createPool,
   cut,
-  findRoute,
+  findMode,
   isUnusable,
   nameFailures,
-  type Route,
   send,
 } from "./connect.ts";
 import {
@@ -90,15 +90,15 @@ export class TransactionRunner {
     address: string,
     limits: ConnectionLimits,
     setUp: (client: ClientBase) => Promise<void>,
-  ): Promise<{ runner: TransactionRunner; route: Route }> {
+  ): Promise<{ runner: TransactionRunner; mode: ConnectionMode }> {
     const url = parseUrl(address);
     let runner: TransactionRunner | undefined;
     try {
-      const route = await findRoute(url, limits, setUp);
-      runner = TransactionRunner.create(address, limits, route);
+      const mode = await findMode(url, limits, setUp);
+      runner = TransactionRunner.create(address, limits, mode);
       // So that the first request finds a connection.
       await runner.#check();
-      return { runner, route };
+      return { runner, mode };
     } catch (error) {
       await runner?.close();
       const message = `Cannot open ${maskUrl(address)}: ${describeFailure(error, url)}.`;
@@ -106,9 +106,13 @@ export class TransactionRunner {
     }
   }
 
-  /** Uses the route that the first connection of the process has found. */
-  static create(address: string, limits: ConnectionLimits, route: Route): TransactionRunner {
-    const config = clientConfig(parseUrl(address), limits, route);
+  /** Uses the mode that the first connection of the process has found. */
+  static create(
+    address: string,
+    limits: ConnectionLimits,
+    mode: ConnectionMode,
+  ): TransactionRunner {
+    const config = clientConfig(parseUrl(address), limits, mode);
     return new TransactionRunner(() => createPool(config, limits), limits);
   }
 

@@ -15,8 +15,8 @@
 import type { QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";
+import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/ports.ts";
 import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
-import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/storage.ts";
 import {
   type ForgottenEvents,
   forgetEvents,

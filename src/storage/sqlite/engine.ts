@@ -4,7 +4,7 @@ import { type Stats, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
-import type { CountedTag, Order, PlantReader } from "../../domain/storage.ts";
+import type { CountedTag, Order, PlantReader } from "../../domain/ports.ts";
 import { removeLeftover } from "../durable-file.ts";
 import {
   type ForgottenEvents,

@@ -1,7 +1,7 @@
 /** Reads the events of gardens. */
 import type { Database } from "bun:sqlite";
 import { type Plant, textLength } from "../../domain/plant.ts";
-import type { EventReader } from "../../domain/storage.ts";
+import type { EventReader } from "../../domain/ports.ts";
 import { contentColumns, type EventRow, toEvent } from "../rows.ts";
 
 export function createEventReader(database: Database): EventReader {

@@ -1,6 +1,6 @@
 /** Stores tokens in SQLite: found by hash, listed, added, revoked. */
 import type { Database } from "bun:sqlite";
-import type { TokenStorage } from "../../domain/storage.ts";
+import type { TokenStorage } from "../../domain/ports.ts";
 import { type TokenRow, toTokenRecord } from "../rows.ts";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {

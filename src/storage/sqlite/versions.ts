@@ -4,7 +4,7 @@
  * names: at worst a list is read again although nothing in it changed.
  */
 
-import type { GardenVersion, Write } from "../../domain/storage.ts";
+import type { GardenVersion, Write } from "../../domain/ports.ts";
 
 /** A power of two. */
 const slots = 4_096;
@@ -25,10 +25,10 @@ export class GardenVersions {
 
   read(garden: string): GardenVersion {
     const slot = slotOf(garden);
-    return { all: this.#standing(slot), withoutAppends: this.#standing(slots + slot) };
+    return { all: this.#stable(slot), withoutAppends: this.#stable(slots + slot) };
   }
 
-  #standing(index: number): number | undefined {
+  #stable(index: number): number | undefined {
     const count = Atomics.load(this.#counts, index);
     return count % 2 === 0 ? count : undefined;
   }

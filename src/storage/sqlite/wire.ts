@@ -3,8 +3,8 @@
  * cloned: 48 writes and their outcomes take 39 µs this way, and 82 µs as objects.
  */
 
+import type { Outcome, Write } from "../../domain/ports.ts";
 import { type HashedWrite, hashKeys } from "../../domain/rules.ts";
-import type { Outcome, Write } from "../../domain/storage.ts";
 
 /** JSON has no bigint, so an id is sent as text. */
 export function packWrites(writes: readonly Write[]): string {

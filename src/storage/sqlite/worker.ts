@@ -6,8 +6,8 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
+import type { Outcome } from "../../domain/ports.ts";
 import type { HashedWrite } from "../../domain/rules.ts";
-import type { Outcome } from "../../domain/storage.ts";
 import { storageError } from "../failures.ts";
 import type { Contents, WriterOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";

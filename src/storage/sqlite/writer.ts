@@ -5,8 +5,8 @@
 import type { Database } from "bun:sqlite";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantContent, type PlantId } from "../../domain/plant.ts";
+import type { Outcome, TokenUse } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
-import type { Outcome, TokenUse } from "../../domain/storage.ts";
 import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
 import {
   contentColumns,

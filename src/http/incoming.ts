@@ -7,7 +7,7 @@ import { IncomingBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route, Router } from "./router.ts";
 
-export interface Arrival {
+export interface IncomingRequest {
   readonly request: Request;
   readonly requestId: string;
   readonly startedAtMs: number;
@@ -34,10 +34,10 @@ export interface Arrival {
    * Where it waits for its first turn: its garden's queue or, if that isn't known yet, a shared
    * one.
    */
-  readonly queue: string;
+  readonly queueName: string;
 }
 
-type Receive = (request: Request, isExactOpenPath: boolean, nowMs: number) => Arrival;
+type Receive = (request: Request, isExactOpenPath: boolean, nowMs: number) => IncomingRequest;
 
 export function createReceive(
   findRoute: Router,
@@ -64,7 +64,7 @@ export function createReceive(
       token,
       cachedCaller,
       body: new IncomingBody(request),
-      queue: garden ?? sharedQueue(operation, token),
+      queueName: garden ?? sharedQueue(operation, token),
     };
   };
 }

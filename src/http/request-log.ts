@@ -3,7 +3,7 @@ import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import type { Arrival } from "./arrival.ts";
+import type { IncomingRequest } from "./incoming.ts";
 import type { Operation } from "./operation.ts";
 
 interface End {
@@ -18,16 +18,16 @@ interface End {
 /** Calls `logIt` to log a failure, unless one line for all of them says why. */
 export type ReportFailure = (error: unknown, logIt: () => void) => void;
 
-export function createFinish(
+export function createRequestLog(
   log: Log,
   metrics: Metrics,
   report: ReportFailure,
-): (arrival: Arrival, end: End) => void {
-  return (arrival, { status, caller, tokenError, error }) => {
-    const { request, requestId, operation } = arrival;
+): (incoming: IncomingRequest, end: End) => void {
+  return (incoming, { status, caller, tokenError, error }) => {
+    const { request, requestId, operation } = incoming;
     const { method } = request;
-    const route = arrival.route?.path;
-    const durationMs = performance.now() - arrival.startedAtMs;
+    const route = incoming.route?.path;
+    const durationMs = performance.now() - incoming.startedAtMs;
     if (error instanceof PlantStoreError && error.code === "unauthenticated") {
       log.event("info", "list ended: its token is not valid any more", { requestId });
     } else if (error !== undefined) {
@@ -45,7 +45,7 @@ export function createFinish(
       tokenId: caller?.tokenId,
       tokenError,
       requestId,
-      traceId: arrival.traceId,
+      traceId: incoming.traceId,
     });
   };
 }
