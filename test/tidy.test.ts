@@ -220,6 +220,34 @@ describe("documents", () => {
     expect(named.filter((name) => !files.has(name))).toEqual([]);
   });
 
+  test("give every limit as the code has it", () => {
+    const units: Record<string, number> = { s: 1_000, h: 3_600_000, KiB: 2 ** 10, MiB: 2 ** 20 };
+    const rows = read("ARCHITECTURE.md").matchAll(
+      /^\| .+? \| ([\d, a-zA-Z]+) \| (`[\w, `]+`) \| (`[\w./, `-]+`) \|$/gm,
+    );
+    const wrong: string[] = [];
+    let checked = 0;
+    for (const [, values = "", names = "", files = ""] of rows) {
+      const listed = (text: string) =>
+        [...text.matchAll(/`([^`]+)`/g)].map(([, each = ""]) => each);
+      for (const [index, name] of listed(names).entries()) {
+        const [, number = "", unit = ""] =
+          /^([\d,]+) ?(\w*)$/.exec(values.split(", ")[index] ?? "") ?? [];
+        const file = listed(files)[index] ?? listed(files)[0] ?? "";
+        const found =
+          new RegExp(`\\b${name}(?: =|:) ([\\d_* ]+)[;,]`).exec(read(`src/${file}`))?.[1] ?? "";
+        const inCode = found
+          .split("*")
+          .reduce((product, each) => product * Number(each.replaceAll("_", "")), 1);
+        const scale = name.endsWith("Seconds") ? 1 : (units[unit] ?? 1);
+        if (Number(number.replaceAll(",", "")) * scale !== inCode) wrong.push(`${name}: ${inCode}`);
+        checked++;
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(checked).toBeGreaterThan(30);
+  });
+
   test("have a changelog with what is not released yet", () => {
     expect(read("CHANGELOG.md")).toMatch(/^## .*\bunreleased\b/im);
   });
