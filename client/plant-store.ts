@@ -25,6 +25,7 @@ import type {
   PlantChange,
   PlantDraft,
   PlantEvent,
+  PlantField,
   PlantStoreOptions,
   PutOptions,
   PutPlant,
@@ -464,6 +465,7 @@ function plantPath(id: bigint | number): string {
   return `/plants/${formatId(id)}?include=id`;
 }
 
-function isLike(plant: Plant, { name = plant.name, tag = plant.tag }: PlantChange): boolean {
-  return plant.name === name && plant.tag === tag;
+function isLike(plant: Plant, change: PlantChange): boolean {
+  const fields = Object.keys(change) as PlantField[];
+  return fields.every((field) => change[field] === undefined || change[field] === plant[field]);
 }

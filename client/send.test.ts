@@ -1,8 +1,10 @@
 /** How long the client keeps trying by default, and its codes. The rest is in test/client/. */
 import { afterEach, expect, spyOn, test } from "bun:test";
 import type { ErrorCode } from "../src/domain/errors.ts";
+import type { PlantContent } from "../src/domain/plant.ts";
 import { PlantStore, PlantStoreUnreachable } from "./plant-store.ts";
 import type { ProblemCode } from "./problem-error.ts";
+import type { PlantDraft, PlantField } from "./types.ts";
 
 const timeoutMs = 30_000;
 const { setTimeout } = globalThis;
@@ -22,6 +24,13 @@ test("it keeps trying for about 20 seconds, so that a restart goes unnoticed", a
   const totalMs = pausesMs.reduce((sum, each) => sum + each);
   expect(totalMs).toBeWithin(13_000, 27_000);
   expect(Math.max(...pausesMs)).toBeLessThanOrEqual(5_000);
+});
+
+test("it names every field of a plant, and no other", () => {
+  const ofClient: PlantField = "name" as keyof PlantContent;
+  const ofDraft: Exclude<keyof PlantDraft, "id"> = "name" as keyof PlantContent;
+  const ofService: keyof PlantContent = "name" as PlantField;
+  expect([ofClient, ofDraft]).toEqual([ofService, ofService]);
 });
 
 // The client's package can't import the service's types, so the compiler compares them here.

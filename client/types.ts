@@ -97,6 +97,9 @@ export interface Plant {
   readonly tag: string;
 }
 
+/** What a plant says, besides its id. */
+export type PlantField = Exclude<keyof Plant, "id">;
+
 export interface PlantDraft {
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name: string;
@@ -122,7 +125,7 @@ export interface PutPlant extends StoredPlant {
 }
 
 /** The fields to change; the others stay. */
-export type PlantChange = { readonly [Field in "name" | "tag"]?: Plant[Field] | undefined };
+export type PlantChange = { readonly [Field in PlantField]?: Plant[Field] | undefined };
 
 /** What became of one of many plants. */
 export type CreateResult =

@@ -1,7 +1,14 @@
 /** Plants, results, ids and keys as text, as they travel. */
 import { PlantStoreProblem } from "./problem-error.ts";
 import type { ClientResponse } from "./send.ts";
-import type { CreateResult, Plant, PlantDraft, StoredPlant, TagCount } from "./types.ts";
+import type {
+  CreateResult,
+  Plant,
+  PlantDraft,
+  PlantField,
+  StoredPlant,
+  TagCount,
+} from "./types.ts";
 
 /** What the service accepts in one request. */
 const bulkItemsMax = 10_000;
@@ -20,7 +27,7 @@ export function makeIdempotencyKey(): string {
 
 /** The id is written by hand, because `JSON.stringify` takes no bigint. */
 export function renderDraft({ id, name, tag }: PlantDraft): string {
-  const rest = JSON.stringify({ name, tag });
+  const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, unknown>);
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
 }
 
@@ -119,7 +126,7 @@ export function readEtag(headers: Headers): string {
   return headers.get("etag")?.replace(/^W\//, "") ?? "";
 }
 
-export function requireTexts(item: object): Pick<Plant, "name" | "tag"> {
+export function requireTexts(item: object): Pick<Plant, PlantField> {
   const plant = item as Plant;
   if (typeof plant.name === "string" && typeof plant.tag === "string") return plant;
   throw new TypeError("A field is missing.");

@@ -1,7 +1,7 @@
 /** Renders plants as CSV, JSON Lines or a JSON array. */
 
 import { renderCount } from "../../src/wording.ts";
-import type { Plant } from "../plant-store.ts";
+import type { Plant, PlantField } from "../plant-store.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format } from "./rows.ts";
 
@@ -59,5 +59,6 @@ export class PlantRenderer {
 
 /** The id is a JSON number with all its digits. */
 export function renderJsonPlant({ id, name, tag }: Plant): string {
-  return `{"id":${id},"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
+  const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, string>);
+  return `{"id":${id},${rest.slice(1)}`;
 }
