@@ -1,17 +1,20 @@
-/** The program, one of whose threads ends at SIGUSR2: see threads.test.ts. */
-export {};
+/** The program, one of whose threads ends once there is a certain file: see threads.test.ts. */
+import { existsSync } from "node:fs";
 
-const { DYING_THREAD: file = "", DYING_BY: how = "" } = process.env;
+const { DYING_THREAD: name = "", DYING_BY: how = "", DYING_FLAG: flag = "" } = process.env;
 const preload = `data:text/javascript,
-  new BroadcastChannel("die").onmessage = () => { throw new Error("died"); };`;
+  const { existsSync } = process.getBuiltinModule("node:fs");
+  setInterval(() => { if (existsSync("${flag}")) throw new Error("died"); }, 20);`;
 
 globalThis.Worker = class extends Worker {
   constructor(url: string | URL, options?: WorkerOptions) {
-    const isDying = String(url).endsWith(`/${file}`);
+    const isDying = String(url).endsWith(`/${name}`);
     super(url, isDying && how === "an error" ? { ...options, preload: [preload] } : options);
-    if (isDying && how === "its end") process.on("SIGUSR2", () => this.terminate());
+    if (!isDying || how !== "its end") return;
+    setInterval(() => {
+      if (existsSync(flag)) this.terminate();
+    }, 20);
   }
 };
-process.on("SIGUSR2", () => new BroadcastChannel("die").postMessage("now"));
 
 await import("../../src/main.ts");

@@ -1,10 +1,12 @@
 /** Many threads and instances, one service: it does not matter which of them gets a connection. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { makePlace } from "../../proofs/audited-store.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { skipsOutsideLinux, skipsWithout } from "../skipping.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   callAnew,
   insist,
@@ -119,13 +121,15 @@ test.each([
   ["the writer", "worker.ts", "an error"],
 ])("a service ends with exit code 1 and says why if it loses %s (%s, by %s)", async (...given) => {
   const [, name, how] = given;
+  using folder = makeTemporaryFolder();
+  const flag = join(folder.path, "die");
   await using service = await startService({
     args: ["--threads", "2", "--log", "json"],
     program: join(import.meta.dir, "dying-thread.ts"),
-    variables: { DYING_THREAD: name, DYING_BY: how },
+    variables: { DYING_THREAD: name, DYING_BY: how, DYING_FLAG: flag },
   });
   await waitForThreads(service, 2);
-  service.signal("SIGUSR2");
+  writeFileSync(flag, "");
   expect(await service.exited).toBe(1);
   await waitFor(() => service.output().errors.includes("A thread broke down") || undefined);
   expect(service.output().out).toContain('"event":"broken down"');
