@@ -6,12 +6,12 @@ import type { Plant } from "../../client/plant-store.ts";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, openGarden, spawnProgram, startService, waitFor } from "./running-service.ts";
+import { makeToken, openGarden, serveHere, spawnProgram, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-const service = await startService();
+const service = await serveHere();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -123,22 +123,6 @@ test("a row whose id another plant has is refused and listed, and the others are
     /^line 2: another plant has the id 7\nline 7: another plant has the id 1\nAdded 2 plants in .+ s\. 2 were already there\. 2 rows were refused\.\nplantstore: Put the refused rows into another file/,
   );
   expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
-});
-
-test("rows with ids go first, then the others, each in the order of the file", async () => {
-  const run = await openGarden(service, { user: "mixed" });
-  // Several requests. The rows without ids come first, where the service would assign 1, 2, 3, …
-  const rows = Array.from({ length: 12_000 }, (_, index) =>
-    index % 2 === 0 ? `,Assigned ${index}` : `${index},Given ${index}`,
-  );
-  const path = writeFile("mixed.csv", ["id,name", ...rows, ""].join("\n"));
-  const { exitCode, out } = await run(["import", path]);
-  expect([exitCode, out]).toEqual([0, summary(12_000, 0, 0)]);
-  const names = rows.map((row) => row.replace(/^\d*,/, ""));
-  const expected = ["Given", "Assigned"].flatMap((kind) =>
-    names.filter((name) => name.startsWith(kind)),
-  );
-  expect(await listNames(run)).toEqual(expected);
 });
 
 test.each([
