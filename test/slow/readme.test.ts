@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "nod
 import { join, relative } from "node:path";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { gather, readOutput, waitFor } from "./running-service.ts";
+import { gather, readOutput, waitFor } from "../end-to-end/running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 const isClean = process.env.PROVE_README !== undefined;
