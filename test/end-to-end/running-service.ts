@@ -72,6 +72,22 @@ export async function makeToken(
   return out.trim();
 }
 
+/** As many tokens, each to a garden of its own. */
+export async function makeTokens(
+  { database }: { readonly database: string },
+  user: string,
+  count: number,
+): Promise<string[]> {
+  const storage = await openStorage(database, { isServing: false });
+  const tokens: string[] = [];
+  while (tokens.length < count) {
+    const name = `${user}-${tokens.length}`;
+    tokens.push((await issueToken(storage, { user: name }, Date.now())).token);
+  }
+  await storage.close();
+  return tokens;
+}
+
 /** Revokes the tokens of a user, as their owner does. */
 export async function revokeTokens(
   { database }: { readonly database: string },

@@ -168,14 +168,17 @@ describe("a stop", () => {
   });
 });
 
-test.each(engines)("on %s, a token that a command revoked is refused by all threads", async (engine) => {
-  await using own = engine === "SQLite" ? undefined : await makeDatabase();
-  await using service = await serveHere({ threads: "2", ...(own && { database: own.url }) });
-  await waitForThreads(service, 2);
-  const token = await makeToken(service, "bob");
-  const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
-  const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
-  expect(await askAll()).not.toContain(401);
-  await revokeTokens(service, "bob");
-  await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
-});
+test.each(engines)(
+  "on %s, a token that a command revoked is refused by all threads",
+  async (engine) => {
+    await using own = engine === "SQLite" ? undefined : await makeDatabase();
+    await using service = await serveHere({ threads: "2", ...(own && { database: own.url }) });
+    await waitForThreads(service, 2);
+    const token = await makeToken(service, "bob");
+    const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
+    const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
+    expect(await askAll()).not.toContain(401);
+    await revokeTokens(service, "bob");
+    await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
+  },
+);

@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { sampleProcess } from "../../proofs/process-growth.ts";
-import { skipsOutsideLinux } from "../skipping.ts";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
+import { skipsOutsideLinux } from "../skipping.ts";
 
 // As text they take 70 MB, and more as objects.
 test("300,000 long plants go out in little memory, to fast and slow clients and to one that leaves", async () => {
