@@ -34,7 +34,7 @@ describe("a good token", () => {
     expect(await askWith({ [gardenClaim]: "team", sub: "a\nb" })).toBe("unauthenticated");
   });
 
-  test.each(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])(
+  test.each(["RS512", "ES256", "ES384", "EdDSA"])(
     "may be signed with %s where that is allowed, and only there",
     async (algorithm) => {
       const other = await issuer.makeKey(algorithm);
