@@ -86,14 +86,6 @@ describe("the scope", () => {
   ])("%p is valid and permits nothing", async (scope) =>
     expect(await askWith({ scope })).toMatchObject({ user: "alice", scope: undefined }),
   );
-
-  test("comes from the configured claim, by the configured names", async () => {
-    trust({ scopeClaim: "scp", readScope: "plants:read", writeScope: "plants:write" });
-    const askScope = async (scp: unknown) => (await askWith({ scp })) as { scope: unknown };
-    expect(await askScope("openid plants:read")).toMatchObject({ scope: "read" });
-    expect(await askScope(["plants:read", "plants:write"])).toMatchObject({ scope: "write" });
-    expect(await askScope("read write")).toMatchObject({ scope: undefined });
-  });
 });
 
 describe("time", () => {

@@ -33,12 +33,17 @@ beforeAll(async () => {
   // The schemas of 1.0.
   await fillStore(older.url, 1);
   await older.query("UPDATE plantstore_schema SET version = 6");
-  await fillStore(inFolder("older.db"), 1);
-  const file = new Database(inFolder("older.db"));
-  file.run("PRAGMA user_version = 4");
-  file.close();
+  for (const [name, schema] of [
+    ["older", 4],
+    ["newer", 6],
+  ] as const) {
+    await fillStore(inFolder(`${name}.db`), 1);
+    using file = new Database(inFolder(`${name}.db`));
+    file.run(`PRAGMA user_version = ${schema}`);
+  }
   // The lock that a service leaves.
-  for (const name of ["older", "plants"]) writeFileSync(inFolder(`${name}.db-serving`), "");
+  for (const name of ["older", "newer", "plants"])
+    writeFileSync(inFolder(`${name}.db-serving`), "");
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(full.url, 1);
   await runInProcess(["backup", inFolder("plants.backup"), "--database", served.database]);
@@ -65,6 +70,7 @@ beforeAll(async () => {
     FULL: full.url,
     "OLDER-URL": older.url,
     OLDER: inFolder("older.db"),
+    NEWER: inFolder("newer.db"),
     CERT: certificate("server.pem"),
     KEY: certificate("server-key.pem"),
     "OTHER-KEY": certificate("renewed-key.pem"),
@@ -99,6 +105,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
       ]
     : []),
   ["serve --port 0 --database OLDER", failure, "open it with 2.0 first"],
+  ["serve --port 0 --database NEWER", failure, "knows schemas up to 5: use a newer version"],
   ["serve --port 0 --database OLDER-URL", failure, "open it with 2.0 first"],
   ["token list --database OLDER", failure, "open it with 2.0 first"],
   ["backup NEW --database OLDER", failure, "older.db: its schema is 4, of version 1.0 or older"],
