@@ -1,9 +1,8 @@
 /** What each thread logs about a lost database: one line when it is lost, one when it is back. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { renameSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
-import { makeDatabase, sharedPostgres } from "../postgres-server.ts";
-import { pickPorts } from "../processes.ts";
+import { Relay } from "../postgres-relay.ts";
+import { makeDatabase } from "../postgres-server.ts";
 import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
@@ -50,47 +49,17 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
   return lost;
 }
 
-/** Stands between the service and its server, and goes away and comes back as a server does. */
-async function openRelay(port: number) {
-  const { port: serverPort } = await sharedPostgres();
-  const sockets = new Set<Socket>();
-  const relay = createServer((client) => {
-    const upstream = connect(serverPort, "127.0.0.1");
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on("error", () => {}).on("close", () => other.destroy());
-      socket.pipe(other);
-    }
-  });
-  const open = () => new Promise<void>((resolve) => relay.listen(port, "127.0.0.1", resolve));
-  await open();
-  return {
-    open,
-    close() {
-      relay.close();
-      for (const socket of sockets) socket.destroy();
-      sockets.clear();
-    },
-  };
-}
-
 test("a PostgreSQL server that goes away and comes back is two lines a thread, with host and reason", async () => {
-  const [port = 0] = pickPorts(1);
-  const relay = await openRelay(port);
-  const database = await makeDatabase();
-  const url = database.url.replace(/@[^/]+/, `@127.0.0.1:${port}`);
-  {
-    await using service = await start({ database: url });
-    await callAll(service);
-    relay.close();
-    const lost = await checkLog(service, /ECONNREFUSED|terminat/, relay.open);
-    expect(lost.database).toBe(`postgres://postgres@127.0.0.1:${port}/${database.name}`);
-  }
-  relay.close();
-  await database.drop();
+  const relay = await Relay.start();
+  await using database = await makeDatabase();
+  await using service = await start({ database: relay.urlOf(database) });
+  await callAll(service);
+  relay.hasServer = false;
+  await relay.cutAll();
+  const lost = await checkLog(service, /ECONNRESET|terminat/, () => {
+    relay.hasServer = true;
+  });
+  expect(lost.database).toBe(`postgres://postgres@127.0.0.1:${relay.port}/${database.name}`);
 });
 
 test("a SQLite file that is moved away and back is two lines a thread, with path and reason", async () => {
