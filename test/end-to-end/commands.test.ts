@@ -270,10 +270,13 @@ function spawnCall(args: readonly string[], url: string) {
   return spawnProgram(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: "somebody" });
 }
 
-/** As it comes by way of programs that pass a signal on, as well as from the terminal. */
+/**
+ * As it comes by way of programs that pass a signal on, as well as from the terminal. They differ,
+ * because the system would make one of two that are the same.
+ */
 function interruptTwice(child: ReturnType<typeof spawnProgram>) {
   child.kill("SIGINT");
-  child.kill("SIGINT");
+  child.kill("SIGTERM");
   return readOutput(child);
 }
 

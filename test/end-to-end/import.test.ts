@@ -150,19 +150,6 @@ const manyRows = Array.from({ length: 6_000 }, (_, index) =>
 );
 const manyNames = manyRows.map((row) => row.replace(/^\d*,/, "")).toSorted();
 
-test("nothing is doubled although connections break all the time", async () => {
-  const run = await openGarden(service, { user: "judy" });
-  const proxy = await openFaultyProxy(service.url);
-  const path = writeFile("unlucky.csv", ["id,name", ...manyRows].join("\n"));
-  // The first request finds out whether there is a service at all.
-  const breakages = ["after", "before", undefined, "midway"] as const;
-  proxy.breakNext(undefined, ...Array.from({ length: 5 }, () => breakages).flat());
-  const { exitCode } = await run(["import", path], proxy.url);
-  proxy.close();
-  expect(exitCode).toBe(0);
-  expect((await listNames(run)).toSorted()).toEqual(manyNames);
-});
-
 test("an import that was killed is started again: nothing is doubled, nothing is missing", async () => {
   const token = await makeToken(service, "killed");
   const proxy = await openFaultyProxy(service.url);

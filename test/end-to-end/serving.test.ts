@@ -140,8 +140,9 @@ describe("a stop", () => {
     await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
     const askedBefore = asked;
     await waitFor(() => asked > askedBefore || undefined);
+    // Not the same twice, of which the system would make one.
     service.signal("SIGINT");
-    service.signal("SIGINT");
+    service.signal("SIGTERM");
     await Promise.all(clients);
     const { status, headers } = await half.connection.ask(half.rest);
     // The connection closes after it, and another request on it would be lost.
