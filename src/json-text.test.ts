@@ -121,7 +121,7 @@ describe("the items of an array", () => {
     const property = fc.property(changed, (text) => {
       expect(parseItems(text)).toEqual(parseArray(text));
     });
-    fc.assert(property, { ...runs, numRuns: 5_000 });
+    fc.assert(property, { ...runs, numRuns: 2_000 });
   });
 
   test("are cut where they are too long", () => {

@@ -32,8 +32,23 @@ export async function runInProcess(
   stdin = "",
 ): Promise<Finished> {
   const { terminal, written } = makeTerminal({ env, stdin: readBytes(stdin) });
-  const exitCode = await runCommand(args, terminal);
+  const exitCode = await runHere(args, terminal);
   return { exitCode, out: written.out, errors: written.said.map((line) => `${line}\n`).join("") };
+}
+
+/** `serve` leaves what it does at a signal in place, because the process ends with it. */
+async function runHere(args: readonly string[], terminal: Terminal): Promise<number> {
+  const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+  const before = signals.map((signal) => process.listeners(signal));
+  try {
+    return await runCommand(args, terminal);
+  } finally {
+    for (const [index, signal] of signals.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!before[index]?.includes(listener)) process.off(signal, listener);
+      }
+    }
+  }
 }
 
 async function* readBytes(text: string): AsyncGenerator<Uint8Array, void> {

@@ -16,9 +16,9 @@ export async function fillStore(address: string, plants: number, name = "Fern"):
   await storage.close();
 }
 
-export async function readPlants(address: string): Promise<readonly Plant[]> {
+export async function readPlants(address: string, garden = "home"): Promise<readonly Plant[]> {
   const storage = await openStorage(address, { isServing: false, mustExist: true });
-  const plants = await storage.list("home", undefined, 2 ** 31 - 1);
+  const plants = await storage.list(garden, undefined, 2 ** 31 - 1);
   await storage.close();
   return plants;
 }

@@ -34,7 +34,7 @@ describe("a good token", () => {
     expect(await askWith({ [gardenClaim]: "team", sub: "a\nb" })).toBe("unauthenticated");
   });
 
-  test.each(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])(
+  test.each(["RS512", "ES256", "ES384", "EdDSA"])(
     "may be signed with %s where that is allowed, and only there",
     async (algorithm) => {
       const other = await issuer.makeKey(algorithm);
@@ -86,14 +86,6 @@ describe("the scope", () => {
   ])("%p is valid and permits nothing", async (scope) =>
     expect(await askWith({ scope })).toMatchObject({ user: "alice", scope: undefined }),
   );
-
-  test("comes from the configured claim, by the configured names", async () => {
-    trust({ scopeClaim: "scp", readScope: "plants:read", writeScope: "plants:write" });
-    const askScope = async (scp: unknown) => (await askWith({ scp })) as { scope: unknown };
-    expect(await askScope("openid plants:read")).toMatchObject({ scope: "read" });
-    expect(await askScope(["plants:read", "plants:write"])).toMatchObject({ scope: "write" });
-    expect(await askScope("read write")).toMatchObject({ scope: undefined });
-  });
 });
 
 describe("time", () => {

@@ -196,13 +196,6 @@ describe("a search", () => {
     expect(turns).toBe(19);
   });
 
-  test("may end after plants that don't match", async () => {
-    await growGarden(3_000, "x".repeat(40), (id) => (id % 2 ? {} : { name: "fern" }));
-    const listing = await read(find("x"), 700);
-    expect(await idsOf(listing)).toHaveLength(700);
-    expect(listing.next).toEqual({ limit: 700, after: 1_399n });
-  });
-
   test("that has begun isn't refused when the storage is busy; it waits", async () => {
     await growGarden(2_500);
     for (const limit of [5, undefined]) {
@@ -277,19 +270,4 @@ describe("tags", () => {
     expect(await collect<unknown>(await read(count()))).toEqual(expected);
     expect(await collect<unknown>(await read(count(), 2))).toEqual(expected);
   });
-
-  test.each([undefined, 5_000, 4_999, 1_000, 1])(
-    "come whole, in chunks of a bounded size: limit %p",
-    async (limit) => {
-      const tagOf = (id: number) => `tag ${String(id).padStart(6, "0")}`;
-      await growGarden(5_000, "a", (id) => ({ tag: tagOf(id) }));
-      const listing = await read(count(), limit);
-      const chunks = await readChunks(listing);
-      for (const chunk of chunks) expect(chunk.length).toBeLessThan(64 * 1024);
-      const tags = (JSON.parse(chunks.join("")) as { tag: string }[]).map(({ tag }) => tag);
-      expect(tags).toEqual(range(1, limit ?? 5_000).map(tagOf));
-      const isCut = limit !== undefined && limit <= 1_000;
-      expect(listing.next).toEqual(isCut ? { limit, after: tagOf(limit) } : undefined);
-    },
-  );
 });

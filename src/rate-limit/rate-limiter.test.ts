@@ -1,5 +1,5 @@
 /** The rate limit: what passes, the allowance, and that threads add up. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { makeDice } from "../../test/dice.ts";
 import type { TakingOrder } from "../../test/taking-thread.ts";
 import type { Caller } from "../domain/caller.ts";
@@ -47,7 +47,7 @@ describe("a credential", () => {
     [1, 1],
     [1, 86_400],
     [7, 60],
-    [1_000_000, 86_400],
+    [100_000, 86_400],
   ])("with %i requests in %i s is limited exactly, even after years", (requests, windowSeconds) => {
     const { send, wait } = openLimiter({ requests, windowSeconds });
     wait(3 * 365 * 86_400_000 + 0.1);
@@ -57,19 +57,21 @@ describe("a credential", () => {
 
 test("more active callers than slots: nobody is refused within their limit", () => {
   const { send } = openLimiter();
-  for (let index = 0; index < 100_000; index++) expect(send(`caller ${index}`, 1)).toBe(1);
+  let passed = 0;
+  for (let index = 0; index < 100_000; index++) passed += send(`caller ${index}`, 1);
+  expect(passed).toBe(100_000);
   expect(send("one more", 9)).toBe(5);
 });
 
 test.each([
   [1, 1],
   [7, 60],
-  [5_000, 2],
+  [500, 2],
 ])("%i requests in %i s: callers may do what the allowance says", (requests, windowSeconds) => {
   const pick = makeDice(requests * windowSeconds);
   const { limiter, wait } = openLimiter({ requests, windowSeconds });
   const alice = callerOf("alice");
-  for (let turn = 0; turn < 50; turn++) {
+  for (let turn = 0; turn < 10; turn++) {
     let level = limiter.take(alice);
     for (let left = limiter.allowance(level).remaining; left > 0; left--) {
       expect(limiter.permits(level)).toBe(true);
@@ -93,27 +95,26 @@ test.each([
 
 test("threads pass together what the limit says, however they race", async () => {
   const order: TakingOrder = {
-    limit: { requests: 200_000, windowSeconds: 1 },
+    limit: { requests: 50_000, windowSeconds: 1 },
     buckets: createBucketMemory(),
     gate: new Int32Array(new SharedArrayBuffer(4)),
     threads: 4,
-    requests: 80_000,
+    requests: 20_000,
   };
   const passed = await Promise.all(Array.from({ length: 4 }, () => takeInThread(order)));
   expect(passed.reduce((sum, each) => sum + each)).toBe(order.limit.requests);
 }, 120_000);
 
-test("a thread that starts later has the same time", async () => {
+test("a thread whose clock started later has the same time", () => {
+  using _ = spyOn(performance, "now").mockReturnValue(1_000);
   const buckets = createBucketMemory();
   const perSecond = { requests: 100, windowSeconds: 100 };
-  const limiter = new RateLimiter(perSecond, buckets);
-  const startedAtMs = performance.now();
-  for (let sent = 0; sent < 100; sent++) limiter.take(callerOf("a"));
-  await Bun.sleep(1_200);
-  const gate = new Int32Array(new SharedArrayBuffer(4));
-  const order = { limit: perSecond, buckets, gate, threads: 1, requests: 100, isLive: true };
-  expect(await takeInThread(order)).toBeWithin(1, 1 + (performance.now() - startedAtMs) / 1_000);
-}, 120_000);
+  const first = new RateLimiter(perSecond, buckets);
+  const later = new RateLimiter(perSecond, { ...buckets, originMs: buckets.originMs - 5_000 });
+  const send = (limiter: RateLimiter) =>
+    Array.from({ length: 100 }, () => limiter.permits(limiter.take(callerOf("a")))).filter(Boolean);
+  expect([send(first).length, send(later).length]).toEqual([100, 5]);
+});
 
 function takeInThread(order: TakingOrder): Promise<number> {
   const thread = new Worker(new URL("../../test/taking-thread.ts", import.meta.url));

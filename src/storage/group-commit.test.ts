@@ -1,5 +1,5 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
-import { afterEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, mock, spyOn, test } from "bun:test";
 import { remove } from "../../test/storage/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -10,7 +10,14 @@ const realImmediate = setImmediate;
 
 afterEach(() => {
   jest.useRealTimers();
+  mock.restore();
 });
+
+/** From now on the clock shows that much more. */
+function passTime(durationMs: number): void {
+  const now = performance.now.bind(performance);
+  spyOn(performance, "now").mockImplementation(() => now() + durationMs);
+}
 
 function create(options: Partial<GroupCommitOptions> = {}) {
   /** The calls of `apply`. Each ends when the test says so. */
@@ -121,7 +128,7 @@ describe("a failure", () => {
     const first = writeAll(1);
     await ticks();
     const early = writeAll(2);
-    await Bun.sleep(queuedMsMax + 10);
+    passTime(queuedMsMax + 10);
     const late = writeAll(3);
     commits[0]?.fail(new PlantStoreError("unavailable", "Away."));
     expect(await first).toEqual(["Away."]);
@@ -177,7 +184,7 @@ describe("gardens", () => {
     const locked = expect.stringContaining("has locked this garden");
     expect(await outcomes).toEqual([10, locked, 30, locked]);
     expect(await writeAll(22)).toEqual([locked]);
-    await Bun.sleep(1_000);
+    passTime(1_000);
     const later = writeAll(23);
     await ticks();
     commits.at(-1)?.succeed();
@@ -190,7 +197,7 @@ describe("gardens", () => {
     void writeAll(9);
     await ticks();
     const early = writeAll(10, 11, 12, 20);
-    await Bun.sleep(queuedMsMax + 10);
+    passTime(queuedMsMax + 10);
     const late = writeAll(13);
     commits[0]?.succeed();
     for (const index of [1, 2]) {
@@ -208,7 +215,7 @@ describe("gardens", () => {
     await ticks();
     const early = writeAll(10, 11, 20);
     const rest = group.writeAll([remove(12n, "1"), remove(13n, "1")], true);
-    await Bun.sleep(queuedMsMax + 10);
+    passTime(queuedMsMax + 10);
     for (const index of [0, 1, 2]) {
       commits[index]?.succeed();
       await ticks();

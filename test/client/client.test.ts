@@ -1,18 +1,6 @@
-/**
- * The client against the live service: under Bun from its source, under Node as the package ships
- * it.
- */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import type { Plant } from "../../client/plant-store.ts";
-import manifest from "../../package.json" with { type: "json" };
-import { buildClientPackage } from "../../scripts/build-client.ts";
-import { issueToken } from "../../src/auth/opaque-token.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { readOutput, startService, waitFor } from "../end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+/** The client against a live service. As a package, under Node, it is in test/slow/. */
+import { afterAll, describe, setDefaultTimeout, test } from "bun:test";
+import { makeTokens, serveHere } from "../end-to-end/running-service.ts";
 import type { ClientCases } from "./client-case.ts";
 import { eventCases } from "./event-cases.ts";
 import { manyCases } from "./many-cases.ts";
@@ -21,14 +9,10 @@ import { putCases } from "./put-cases.ts";
 import { scriptedCases } from "./scripted-cases.ts";
 import { troubleCases } from "./trouble-cases.ts";
 
-const root = join(import.meta.dir, "../..");
-const nodeMs = 120_000;
-const folder = makeTemporaryFolder();
-const service = await startService();
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+setDefaultTimeout(120_000);
+
+const service = await serveHere();
+afterAll(() => service[Symbol.asyncDispose]());
 
 const cases: ClientCases = {
   ...plainCases,
@@ -39,180 +23,10 @@ const cases: ClientCases = {
   ...scriptedCases,
 };
 
-/** One for each case, each to a garden of its own. */
-async function makeTokens(runtime: string): Promise<string[]> {
-  const storage = await openStorage(service.database, { isServing: false });
-  const tokens: string[] = [];
-  for (const index of Object.keys(cases).keys()) {
-    const { token } = await issueToken(storage, { user: `${runtime}-${index}` }, Date.now());
-    tokens.push(token);
-  }
-  await storage.close();
-  return tokens;
-}
+const tokens = await makeTokens(service, "bun", Object.keys(cases).length);
 
-const tokens = await makeTokens("bun");
-
-describe.concurrent("under Bun it", () => {
+describe.concurrent("it", () => {
   test.each(
     Object.entries(cases).map(([name, run], index) => [name, run, tokens[index] ?? ""] as const),
   )("%s", (_, run, token) => run({ url: service.url, token }));
 });
-
-describe("as a package", () => {
-  const home = join(folder.path, "node_modules/plantstore-client");
-  const read = (name: string) => readFileSync(join(home, name), "utf8");
-
-  beforeAll(() => buildClientPackage(home), nodeMs);
-
-  test(
-    "it does the same under Node, as far as the runtime matters",
-    async () => {
-      const built = await Bun.build({
-        entrypoints: [join(import.meta.dir, "node-runner.ts")],
-        target: "node",
-        plugins: [usePackage],
-        outdir: folder.path,
-        naming: "runner.mjs",
-      });
-      expect(built.success).toBe(true);
-      const world = JSON.stringify({ url: service.url, tokens: await makeTokens("node") });
-      const child = Bun.spawn(["node", join(folder.path, "runner.mjs")], {
-        stdin: new Blob([world]),
-        stderr: "pipe",
-      });
-      const { out, errors } = await readOutput(child);
-      expect(errors).toBe("");
-      const results = out.trimEnd().split("\n");
-      expect(results.map((line) => JSON.parse(line))).toEqual(
-        expect.arrayContaining(
-          Object.keys({ ...plainCases, ...troubleCases, ...eventCases }).map((name) => ({ name })),
-        ),
-      );
-    },
-    nodeMs,
-  );
-
-  test("it has the product's version and no dependencies, and is found without exports", () => {
-    const own = JSON.parse(read("package.json"));
-    expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
-    expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
-    expect({ types: own.types, default: own.main }).toEqual(own.exports);
-    const files = readdirSync(home).filter((name) => !name.endsWith(".d.ts"));
-    const modules = ["events", "plant-store", "problem-error", "send", "types", "wire-text"];
-    const expected = [
-      "LICENSE",
-      "README.md",
-      "package.json",
-      ...modules.map((each) => `${each}.js`),
-    ];
-    expect(files.toSorted()).toEqual(expected.toSorted());
-  });
-
-  test("its code can be read, with its names and comments", () => {
-    expect(read("plant-store.js")).toContain("\nexport class PlantStore {\n");
-    expect(read("plant-store.js")).toContain("/** Resolves once the plant is durable.");
-    expect(read("problem-error.js")).toContain(
-      "\nexport class PlantStoreProblem extends Error {\n",
-    );
-  });
-
-  test("its code has less than 6 KB once a bundler has minified it, compressed", async () => {
-    const entrypoints = [join(home, "plant-store.js")];
-    const { outputs } = await Bun.build({ entrypoints, target: "browser", minify: true });
-    expect(gzipSync((await outputs[0]?.text()) ?? "").length).toBeWithin(3_000, 6_000);
-  });
-
-  test("its documentation keeps a copy of a garden current, and starts again if it has to", async () => {
-    const blocks = read("README.md").matchAll(/^```ts\n([\s\S]*?)^```$/gm);
-    const [recipe = ""] = Array.from(blocks, ([, block = ""]) => block).filter((block) =>
-      block.includes("function sync("),
-    );
-    const path = join(folder.path, "sync.ts");
-    await Bun.write(path, recipe);
-    const { sync } = await import(path);
-    const { PlantStore } = await import(join(home, "plant-store.js"));
-    const [token] = await makeTokens("sync");
-    // The first event that is asked for is one that there never was.
-    let isLost = true;
-    const store = new PlantStore({
-      url: service.url,
-      token,
-      fetch: (url: string, init: RequestInit) => {
-        const isPage = url.includes("/events?");
-        const target = isPage && isLost ? url.replace(/after=\d+/, "after=99") : url;
-        if (isPage) isLost = false;
-        return fetch(target, init);
-      },
-    });
-    const { id } = await store.create({ name: "Moss" });
-    const copy = new Map<bigint, Plant>();
-    const controller = new AbortController();
-    const syncing = sync(store, copy, controller.signal).catch((error: Error) => error.name);
-    await waitFor(() => copy.size === 1 || undefined);
-    await store.create({ name: "Fern", id: 7 });
-    await store.put(7, { name: "Royal fern", tag: "pond" });
-    await store.delete(id);
-    const current = [{ id: 7n, name: "Royal fern", tag: "pond" }];
-    await waitFor(() => Bun.deepEquals([...copy.values()], current) || undefined);
-    expect(isLost).toBe(false);
-    controller.abort();
-    expect(await syncing).toBe("AbortError");
-  });
-
-  test(
-    "it gives its types to TypeScript",
-    async () => {
-      const module = { module: "nodenext", moduleResolution: "nodenext" };
-      const types = { types: [], lib: ["es2022", "dom"], target: "es2022" };
-      const compilerOptions = { strict: true, noEmit: true, ...types, ...module };
-      await Bun.write(join(folder.path, "package.json"), '{"type":"module"}');
-      await Bun.write(join(folder.path, "use.ts"), typedUse);
-      const settings = JSON.stringify({ compilerOptions, files: ["use.ts"] });
-      await Bun.write(join(folder.path, "tsconfig.json"), settings);
-      const command = [join(root, "node_modules/.bin/tsc"), "-p", folder.path];
-      const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
-      expect(await readOutput(child)).toEqual({ exitCode: 0, out: "", errors: "" });
-    },
-    nodeMs,
-  );
-});
-
-/** The cases use the sources; under Node, the package takes their place. */
-const usePackage: Bun.BunPlugin = {
-  name: "use the package",
-  setup({ onResolve }) {
-    onResolve({ filter: /client\/plant-store\.ts$/ }, () => ({
-      path: "plantstore-client",
-      external: true,
-    }));
-  },
-};
-
-/** Compiles only where the types are as a strict user expects them. */
-const typedUse = `
-import { PlantStore, PlantStoreProblem, type Plant, type ProblemCode } from "plantstore-client";
-
-const store = new PlantStore({ url: "http://localhost:8080", token: "t", retries: 2 });
-const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "k" });
-const id: bigint = created.id;
-const short = new PlantStore({ url: "http://localhost:8080", token: async () => "t" });
-const etag: string = (await short.get(id)).etag;
-// @ts-expect-error: a plant that hasn't changed is undefined.
-const same: Plant = await store.get(id, { ifNoneMatch: etag });
-await store.createMany([], { onProgress: ({ done, refused }) => (done - refused).toFixed() });
-const whole: Plant[] = [];
-for await (const plant of store.list({ limit: 20 })) whole.push(plant);
-for await (const { name, tag } of store.list({ tag: "shade" })) (name + tag).trim();
-for await (const { seq, plant } of store.events({ after: 7 })) whole.push(plant), seq.toFixed();
-// @ts-expect-error: a plant needs a name.
-await store.create({ tag: "shade" }).catch(() => {});
-try {
-  await store.delete(id);
-} catch (error) {
-  if (error instanceof PlantStoreProblem) {
-    const code: ProblemCode = error.code;
-    if (code === "not-found") error.errors.map(({ pointer, detail }) => [pointer, detail]);
-  }
-}
-`;

@@ -6,8 +6,9 @@ import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { RestartingService } from "../../proofs/restarting-service.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { runInProcess } from "../command.ts";
 import { engines } from "../contract/garden.ts";
-import { runProgram, waitFor } from "../end-to-end/running-service.ts";
+import { makeCaller, readMetric, waitFor } from "../end-to-end/running-service.ts";
 import { runStatement } from "../postgres-server.ts";
 import { pickPorts } from "../processes.ts";
 import { collect, failure } from "./client-case.ts";
@@ -48,29 +49,22 @@ describe.each(engines)("a client of a service on %s", (engine) => {
     ]);
     expect(seqsOf(first)).toEqual([1]);
     const taking = take(follower.events({ after: 1 }), 40);
-    let hasWritten = false;
-    const killing = async () => {
-      while (!hasWritten) {
-        await Bun.sleep(500 + Math.random() * 1_000);
+    for (const number of range(1, 40)) {
+      const creating = writer.create({ name: `Plant ${number}` });
+      if (number % 15 === 0) {
         await service.kill();
         await service.start();
       }
-    };
-    const writing = async () => {
-      for (const number of range(1, 40)) {
-        await writer.create({ name: `Plant ${number}` });
-        await Bun.sleep(Math.random() * 100);
-      }
-      hasWritten = true;
-    };
-    await Promise.all([killing(), writing()]);
+      await creating;
+    }
     expect(seqsOf(await taking)).toEqual(range(2, 41));
   });
 
   test("gets a problem when its token is revoked", async () => {
     const { follower, tokenId } = await openGarden("bea");
     const following = failure(collect(follower.events()), PlantStoreProblem);
-    await Bun.sleep(1_000);
+    const call = makeCaller(`http://127.0.0.1:${port}`);
+    await waitFor(async () => (await readMetric({ call }, "listeners")) === 1 || undefined);
     const storage = await openStorage(place.database, { isServing: false });
     await storage.revokeToken(tokenId, Date.now());
     await storage.close();
@@ -81,7 +75,8 @@ describe.each(engines)("a client of a service on %s", (engine) => {
   async function restoreBackup(meanwhile: () => Promise<void>): Promise<void> {
     if (engine === "SQLite") {
       const backup = join(place.folder, "backup.db");
-      const run = (command: string) => runProgram([command, backup, "--database", place.database]);
+      const run = (command: string) =>
+        runInProcess([command, backup, "--database", place.database]);
       expect((await run("backup")).exitCode).toBe(0);
       await meanwhile();
       await service.kill();

@@ -73,23 +73,6 @@ export const scriptedCases: ClientCases = {
     { retries: 2 },
   ),
 
-  async "waits as many seconds, or until the date, that it is asked to"(world) {
-    // A date has whole seconds, so up to one of the three may be lost.
-    const date = new Date(Date.now() + 3_000).toUTCString();
-    const run = scripted(
-      [limited(date), createdAnswer, limited("1"), createdAnswer],
-      async (store) => {
-        const startedAtMs = performance.now();
-        await store.create(draft);
-        const betweenMs = performance.now();
-        assert.ok(betweenMs - startedAtMs >= 1_500);
-        await store.create(draft);
-        assert.ok(performance.now() - betweenMs >= 990);
-      },
-    );
-    await run(world);
-  },
-
   "throws at once when it is asked to wait for longer than it may": forEach(
     [
       { waitMs: 61_000, options: {} },

@@ -9,7 +9,7 @@ const fewMs = 1_000;
 export const troubleCases: ClientCases = {
   "creates each plant once, whichever way connections break": proxied(async (store, proxy) => {
     for (const breakage of ["before", "after", "midway"] as const) {
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 2; round++) {
         proxy.breakNext(breakage);
         const created = await store.create({ name: `${breakage} ${round}` });
         assert.equal(created.replayed, breakage !== "before");
@@ -20,7 +20,7 @@ export const troubleCases: ClientCases = {
     proxy.breakNext("before", "after", "midway", "before");
     await store.create({ name: "a series" });
     const names = (await collect(store.list())).map(({ name }) => name);
-    assert.deepEqual([names.length, new Set(names).size], [19, 19]);
+    assert.deepEqual([names.length, new Set(names).size], [13, 13]);
   }),
 
   "lists every plant once although responses break off midway": proxied(async (store, proxy) => {
@@ -79,13 +79,13 @@ export const troubleCases: ClientCases = {
 
       proxy.breakNext("silent");
       const during = new AbortController();
-      setTimeout(() => during.abort(reason), fewMs);
+      setTimeout(() => during.abort(reason), 50);
       const list = collect(store.list({ signal: during.signal }));
       assert.equal(await failure(list, RangeError), reason);
 
       proxy.close();
       const between = new AbortController();
-      setTimeout(() => between.abort(reason), fewMs);
+      setTimeout(() => between.abort(reason), 50);
       const deletion = store.delete(1, { signal: between.signal });
       assert.equal(await failure(deletion, RangeError), reason);
     },

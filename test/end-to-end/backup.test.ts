@@ -1,4 +1,4 @@
-/** The real program makes and restores backups, and is stopped, killed and short of room. */
+/** `plantstore backup` and `restore`, also when they are stopped, killed and short of room. */
 import { Database } from "bun:sqlite";
 import {
   afterAll,
@@ -20,21 +20,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { countPlants, fillStore as fill } from "../filled-store.ts";
+import { issueToken } from "../../src/auth/opaque-token.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { runInProcess } from "../command.ts";
+import { countPlants, fillStore, readPlants } from "../filled-store.ts";
+import { create } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { realProgram, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
+import { realProgram, serveHere, spawnProgram, waitFor } from "./running-service.ts";
 
-/** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
 
 const sources = makeTemporaryFolder();
-/** Takes long enough to be interrupted. */
-const large = join(sources.path, "large.db");
 const small = join(sources.path, "small.db");
-await fill(large, 100_000);
-await fill(small, 900);
+await fillStore(small, 900);
 const intact = join(sources.path, "intact.db");
-await runProgram(["backup", intact, "--database", small]);
+await runInProcess(["backup", intact, "--database", small]);
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let file: string;
@@ -49,23 +49,24 @@ beforeEach(() => {
 afterEach(() => folder[Symbol.dispose]());
 afterAll(() => sources[Symbol.dispose]());
 
-const backUp = () => runProgram(["backup", backup, "--database", file]);
-const restore = (from = backup) => runProgram(["restore", from, "--database", file]);
+const backUp = () => runInProcess(["backup", backup, "--database", file]);
+const restore = (from = backup) => runInProcess(["restore", from, "--database", file]);
 const partials = () => readdirSync(folder.path).filter((name) => name.includes(".partial"));
 
-async function runInShell(line: string, args: readonly string[]) {
-  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
-    stderr: "pipe",
-  });
-  return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
+function runStatement(path: string, sql: string): void {
+  using database = new Database(path);
+  database.run(sql);
 }
 
 test("a backup is a whole SQLite file that only its owner can read, and replaces none", async () => {
   copyFileSync(small, file);
+  const mask = process.umask(0);
   const made = await backUp();
+  process.umask(mask);
   expect(made).toMatchObject({ exitCode: 0, errors: "" });
   expect(JSON.parse(made.out)).toEqual({ file: backup, plants: 900, tokens: 0 });
   expect(readdirSync(folder.path).toSorted()).toEqual(["backup.db", "plants.db"]);
+  expect(statSync(backup).mode & 0o777).toBe(0o600);
   using database = new Database(backup, { readonly: true });
   expect(database.query("PRAGMA integrity_check").values()).toEqual([["ok"]]);
   expect(database.query("SELECT count(*) FROM plants").values()).toEqual([[900]]);
@@ -76,60 +77,51 @@ test("a backup is a whole SQLite file that only its owner can read, and replaces
     errors: `plantstore: ${backup} exists already.\n`,
   });
   expect(readFileSync(backup).equals(before)).toBe(true);
-
-  const open = join(folder.path, "open.db");
-  await runInShell('umask 0; exec "$@"', ["backup", open, "--database", file]);
-  expect(statSync(open).mode & 0o777).toBe(0o600);
 });
 
 test("a backup under load is of one moment, with all that was confirmed before it", async () => {
-  await using service = await startService({ database: file });
-  const { token } = service;
-  const written: number[] = [];
-  let isDone = false;
-  // One after the other, so that the plants of any moment are the first ones.
-  const writing = (async () => {
-    for (let id = 1; !isDone; id++) {
-      const body = JSON.stringify({ id, name: "Fern" });
-      const { status } = await service.call("POST /plants", { body });
-      expect(status).toBe(201);
-      written.push(id);
-    }
-  })();
-  await waitFor(() => written.length >= 50 || undefined);
-  const confirmed = written.length;
-  expect(await backUp()).toMatchObject({ exitCode: 0 });
-  isDone = true;
-  await writing;
-  service.signal("SIGKILL");
-  await service.exited;
-
-  const restored = await restore();
-  const { plants, tokens, kept } = JSON.parse(restored.out);
-  expect([tokens, plants >= confirmed, plants <= written.length]).toEqual([1, true, true]);
-  await using again = await startService({ database: file });
-  const list = await (await again.call("GET /plants?include=id", { token })).json();
-  expect(list.map(({ id }: { id: number }) => id)).toEqual(written.slice(0, plants));
-  const me = await (await again.call("GET /me", { token })).json();
-  expect(me).toMatchObject({ plants, lastEvent: plants + 1_000_000 });
-  expect(await (await again.call("GET /events", { token })).json()).toEqual([]);
-  expect(await countIn(kept)).toBe(written.length);
+  let written = 0;
+  let confirmed = 0;
+  {
+    await using service = await serveHere({ database: file });
+    let isDone = false;
+    // One after the other, so that the plants of any moment are the first ones.
+    const writing = (async () => {
+      while (!isDone) {
+        const body = JSON.stringify({ id: written + 1, name: "Fern" });
+        expect((await service.call("POST /plants", { body })).status).toBe(201);
+        written++;
+      }
+    })();
+    await waitFor(() => written >= 50 || undefined);
+    confirmed = written;
+    expect(await backUp()).toMatchObject({ exitCode: 0 });
+    isDone = true;
+    await writing;
+  }
+  const { plants, tokens, kept } = JSON.parse((await restore()).out);
+  expect([tokens, plants >= confirmed, plants <= written]).toEqual([1, true, true]);
+  const ids = (path: string) => readPlants(path, "gardener").then((all) => all.map(({ id }) => id));
+  const range = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index + 1));
+  expect(await ids(file)).toEqual(range(plants));
+  expect(await ids(kept)).toEqual(range(written));
 });
 
-async function countIn(path: string): Promise<number> {
-  using database = new Database(path, { readonly: true });
-  return (
-    database.query<{ count: number }, []>("SELECT count(*) AS count FROM plants").get()?.count ?? 0
-  );
-}
-
 test("a backup that is stopped, killed or short of room has no name, and disturbs no service", async () => {
-  copyFileSync(large, file);
-  await using service = await startService({ database: file });
+  copyFileSync(small, file);
+  // Takes long enough to be interrupted.
+  runStatement(
+    file,
+    `INSERT INTO plants (garden, id, name, tag)
+       WITH RECURSIVE number (id) AS
+         (SELECT 1000 UNION ALL SELECT id + 1 FROM number WHERE id < 200000)
+       SELECT 'home', id, 'Fern ' || id, '' FROM number`,
+  );
+  await using service = await serveHere({ database: file });
   const args = ["backup", backup, "--database", file];
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     await using child = spawnProgram(args);
-    await waitFor(() => (partials().length > 0 ? true : undefined));
+    await waitFor(() => (partials().length > 0 || child.exitCode !== null ? true : undefined));
     child.kill(signal);
     const errors = await new Response(child.stderr).text();
     await child.exited;
@@ -143,10 +135,12 @@ test("a backup that is stopped, killed or short of room has no name, and disturb
   for (const name of partials()) rmSync(join(folder.path, name));
 
   // Blocks of 512 bytes, far less than the backup takes.
-  expect(await runInShell(`trap '' XFSZ; ulimit -f 500; exec "$@"`, args)).toEqual({
-    exitCode: 1,
-    errors: `plantstore: There is no room for a copy in ${folder.path}.\n`,
+  const line = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
+  const short = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
+    stderr: "pipe",
   });
+  const refusal = `plantstore: There is no room for a copy in ${folder.path}.\n`;
+  expect([await short.exited, await short.stderr.text()]).toEqual([1, refusal]);
   expect([existsSync(backup), ...partials()]).toEqual([false]);
   const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
   expect(created.status).toBe(201);
@@ -161,12 +155,15 @@ test("a backup of a corrupt store fails, and leaves nothing", async () => {
 });
 
 describe("a restore", () => {
-  /** As a crash leaves it: all plants are only in the log. */
+  /** As a crash leaves it: the plant is only in the log. */
   async function layCrashed(): Promise<void> {
-    await using service = await startService({ database: file });
-    await service.call("POST /plants", { body: '{"name":"Moss"}' });
-    service.signal("SIGKILL");
-    await service.exited;
+    const path = join(folder.path, "running.db");
+    const storage = await openStorage(path, { isServing: false });
+    await issueToken(storage, { user: "ada" }, 0);
+    await storage.apply([create()]);
+    for (const suffix of ["", "-wal"]) copyFileSync(path + suffix, file + suffix);
+    await storage.close();
+    rmSync(path);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   }
   const logs = () => readdirSync(folder.path).filter((name) => /-(?:wal|shm|journal)$/.test(name));
@@ -201,9 +198,7 @@ describe("a restore", () => {
   /** The store after that statement. */
   const altered = (sql: string) => () => {
     copyFileSync(small, file);
-    const database = new Database(file);
-    database.run(sql);
-    database.close();
+    runStatement(file, sql);
     return readFileSync(file);
   };
   const flipped = () => {
@@ -230,7 +225,7 @@ describe("a restore", () => {
     expect(refused.errors).toContain(reason);
     expect(refused.errors).toContain(backup);
     expect(readFileSync(file).equals(readFileSync(small))).toBe(true);
-    expect(readdirSync(folder.path).toSorted()).toEqual(["backup.db", "plants.db", ...lock()]);
+    const names = readdirSync(folder.path).filter((name) => !name.endsWith("-serving"));
+    expect(names.toSorted()).toEqual(["backup.db", "plants.db"]);
   });
-  const lock = () => readdirSync(folder.path).filter((name) => name.endsWith("-serving"));
 });

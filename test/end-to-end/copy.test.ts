@@ -1,12 +1,13 @@
-/** The real program copies a SQLite store to PostgreSQL. */
+/** `plantstore copy`, from a SQLite store to PostgreSQL. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { Client } from "pg";
 import { openStorage } from "../../src/storage/open.ts";
+import { runInProcess } from "../command.ts";
 import { countPlants, fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { readOutput, runProgram, spawnProgram, startService, waitFor } from "./running-service.ts";
+import { makeToken, readOutput, serveHere, spawnProgram, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -30,7 +31,7 @@ test("a store goes to PostgreSQL, and tokens, keys, ids and events go on", async
   const bulk = { body: '[{"name":"of a bulk","id":-5}]', headers: { "Idempotency-Key": "k" } };
   let token = "";
   {
-    await using service = await startService({ database: file });
+    await using service = await serveHere({ database: file });
     token = service.token;
     const ids = ["9007199254740993", "-9223372036854775808", "9223372036854775807"];
     await service.call("POST /plants", fern);
@@ -40,23 +41,19 @@ test("a store goes to PostgreSQL, and tokens, keys, ids and events go on", async
     }
     await service.call("POST /plants", { body: '{"name":"short-lived"}' });
     await service.call("DELETE /plants/2");
-    const garden = ["--garden", "Gärten \u{1f33f}", "--scope", "read"];
-    await runProgram(["token", "create", "bob", ...garden, "--database", file]);
-    service.signal("SIGTERM");
-    await service.exited;
+    await makeToken(service, "bob", "--garden", "Gärten \u{1f33f}", "--scope", "read");
   }
-  const copied = await runProgram(["copy", file, database.url]);
+  const copied = await runInProcess(["copy", file, database.url]);
   expect(copied).toMatchObject({ exitCode: 0, errors: "" });
   expect(JSON.parse(copied.out)).toEqual({ plants: 5, tokens: 2 });
   expect(copied.out).not.toContain(serverPassword);
   expect(await readAll(database.url)).toEqual(await readAll(file));
   // A later token comes after the copied ones.
-  await runProgram(["token", "create", "0", "--database", database.url]);
+  await makeToken({ database: database.url }, "0");
   const { tokens } = await readAll(database.url);
   expect(tokens.map(({ user }) => user)).toEqual(["gardener", "bob", "0"]);
 
-  await using service = await startService({ database: database.url });
-  expect(service.token).toBe("");
+  await using service = await serveHere({ database: database.url });
   const again = await service.call("POST /plants", { ...fern, token });
   expect(again.headers.get("idempotency-replayed")).toBe("true");
   const bulkAgain = await service.call("POST /plants/bulk", { ...bulk, token });
@@ -88,7 +85,7 @@ test.each(["SIGINT", "SIGKILL"] as const)(
         const [found] = await database.query(
           `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
              AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'
-             AND now() - query_start > interval '1 second'`,
+             AND now() - query_start > interval '200 ms'`,
         );
         return found;
       },
@@ -101,7 +98,7 @@ test.each(["SIGINT", "SIGKILL"] as const)(
     const stopped = [130, "plantstore: Stopped. Nothing was changed.\n"];
     expect([exitCode, errors]).toEqual(signal === "SIGINT" ? stopped : [137, ""]);
     expect(await countPlants(database.url)).toBe(0);
-    expect(await runProgram(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
+    expect(await runInProcess(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
     expect(await countPlants(database.url)).toBe(5_000);
   },
 );

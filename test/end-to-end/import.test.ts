@@ -6,12 +6,12 @@ import type { Plant } from "../../client/plant-store.ts";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, openGarden, spawnProgram, startService, waitFor } from "./running-service.ts";
+import { makeToken, openGarden, serveHere, spawnProgram, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-const service = await startService();
+const service = await serveHere();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -125,22 +125,6 @@ test("a row whose id another plant has is refused and listed, and the others are
   expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
 });
 
-test("rows with ids go first, then the others, each in the order of the file", async () => {
-  const run = await openGarden(service, { user: "mixed" });
-  // Several requests. The rows without ids come first, where the service would assign 1, 2, 3, …
-  const rows = Array.from({ length: 12_000 }, (_, index) =>
-    index % 2 === 0 ? `,Assigned ${index}` : `${index},Given ${index}`,
-  );
-  const path = writeFile("mixed.csv", ["id,name", ...rows, ""].join("\n"));
-  const { exitCode, out } = await run(["import", path]);
-  expect([exitCode, out]).toEqual([0, summary(12_000, 0, 0)]);
-  const names = rows.map((row) => row.replace(/^\d*,/, ""));
-  const expected = ["Given", "Assigned"].flatMap((kind) =>
-    names.filter((name) => name.startsWith(kind)),
-  );
-  expect(await listNames(run)).toEqual(expected);
-});
-
 test.each([
   ["a quote is not closed", "csv", 'name\nFern\n""\n"Moss\nIvy\n', "line 4"],
   ["an array is cut off in a row", "json", '[{"name":""},\n{"name":"Fe', "line 2, column 12"],
@@ -165,19 +149,6 @@ const manyRows = Array.from({ length: 6_000 }, (_, index) =>
   `${index % 3 === 0 ? index + 1 : ""},Plant ${index} `.padEnd(150, "x"),
 );
 const manyNames = manyRows.map((row) => row.replace(/^\d*,/, "")).toSorted();
-
-test("nothing is doubled although connections break all the time", async () => {
-  const run = await openGarden(service, { user: "judy" });
-  const proxy = await openFaultyProxy(service.url);
-  const path = writeFile("unlucky.csv", ["id,name", ...manyRows].join("\n"));
-  // The first request finds out whether there is a service at all.
-  const breakages = ["after", "before", undefined, "midway"] as const;
-  proxy.breakNext(undefined, ...Array.from({ length: 5 }, () => breakages).flat());
-  const { exitCode } = await run(["import", path], proxy.url);
-  proxy.close();
-  expect(exitCode).toBe(0);
-  expect((await listNames(run)).toSorted()).toEqual(manyNames);
-});
 
 test("an import that was killed is started again: nothing is doubled, nothing is missing", async () => {
   const token = await makeToken(service, "killed");

@@ -6,10 +6,11 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runInProcess } from "../command.ts";
 import { fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService } from "./running-service.ts";
+import { serveHere } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -20,27 +21,32 @@ const inFolder = (name: string) => join(folder.path, name);
 const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
 const nowhere = `postgres://u:${serverPassword}@127.0.0.1:1/x`;
 
-let served: RunningService;
+let served: Awaited<ReturnType<typeof serveHere>>;
 let empty: TestDatabase;
 let full: TestDatabase;
 let older: TestDatabase;
 let places: Record<string, string>;
 
 beforeAll(async () => {
-  served = await startService();
+  served = await serveHere();
   [empty, full, older] = await Promise.all([makeDatabase(), makeDatabase(), makeDatabase()]);
   // The schemas of 1.0.
   await fillStore(older.url, 1);
   await older.query("UPDATE plantstore_schema SET version = 6");
-  await fillStore(inFolder("older.db"), 1);
-  const file = new Database(inFolder("older.db"));
-  file.run("PRAGMA user_version = 4");
-  file.close();
+  for (const [name, schema] of [
+    ["older", 4],
+    ["newer", 6],
+  ] as const) {
+    await fillStore(inFolder(`${name}.db`), 1);
+    using file = new Database(inFolder(`${name}.db`));
+    file.run(`PRAGMA user_version = ${schema}`);
+  }
   // The lock that a service leaves.
-  for (const name of ["older", "plants"]) writeFileSync(inFolder(`${name}.db-serving`), "");
+  for (const name of ["older", "newer", "plants"])
+    writeFileSync(inFolder(`${name}.db-serving`), "");
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(full.url, 1);
-  await runProgram(["backup", inFolder("plants.backup"), "--database", served.database]);
+  await runInProcess(["backup", inFolder("plants.backup"), "--database", served.database]);
   // The log of a file that was lost.
   writeFileSync(inFolder("lost.db-wal"), "a plant");
   await Bun.$`mkfifo ${inFolder("pipe")}`;
@@ -64,6 +70,7 @@ beforeAll(async () => {
     FULL: full.url,
     "OLDER-URL": older.url,
     OLDER: inFolder("older.db"),
+    NEWER: inFolder("newer.db"),
     CERT: certificate("server.pem"),
     KEY: certificate("server-key.pem"),
     "OTHER-KEY": certificate("renewed-key.pem"),
@@ -98,6 +105,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
       ]
     : []),
   ["serve --port 0 --database OLDER", failure, "open it with 2.0 first"],
+  ["serve --port 0 --database NEWER", failure, "knows schemas up to 5: use a newer version"],
   ["serve --port 0 --database OLDER-URL", failure, "open it with 2.0 first"],
   ["token list --database OLDER", failure, "open it with 2.0 first"],
   ["backup NEW --database OLDER", failure, "older.db: its schema is 4, of version 1.0 or older"],
@@ -138,7 +146,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
 
 test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
   const before = readdirSync(folder.path);
-  const finished = await runProgram(line.split(" ").map((word) => places[word] ?? word));
+  const finished = await runInProcess(line.split(" ").map((word) => places[word] ?? word));
   expect(finished).toMatchObject({ exitCode, out: "" });
   expect(finished.errors).toMatch(/^plantstore: .+\n$/);
   expect(finished.errors).toContain(reason);
@@ -148,7 +156,7 @@ test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
 });
 
 test("an environment variable that is empty is named", async () => {
-  const { exitCode, errors } = await runProgram(["token", "list"], { PLANTSTORE_DATABASE: "" });
+  const { exitCode, errors } = await runInProcess(["token", "list"], { PLANTSTORE_DATABASE: "" });
   expect(exitCode).toBe(usage);
   expect(errors).toMatch(/^plantstore: PLANTSTORE_DATABASE is empty; it must be .+\.\n$/);
 });

@@ -10,10 +10,10 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
+import { runInProcess } from "../command.ts";
 import { fillStore } from "../filled-store.ts";
 import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { runProgram } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
@@ -30,7 +30,7 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root,",
     for (const path of [`${roots}/plants.db`, `${roots}/user.db`, `${users}/plants.db`]) {
       await fillStore(path, 3);
     }
-    await runProgram(["backup", `${roots}/plants.backup`, "--database", `${roots}/plants.db`]);
+    await runInProcess(["backup", `${roots}/plants.backup`, "--database", `${roots}/plants.db`]);
     // Root's store behind the user's link, the user's file in root's folder, and root's link to a
     // file in the user's folder.
     symlinkSync(`${roots}/plants.db`, `${roots}/users-link.db`);
@@ -44,7 +44,7 @@ describe.skipIf(skipsUnless(process.getuid?.() === 0, "needs root"))("as root,",
   afterAll(() => folder[Symbol.dispose]());
 
   const run = (line: string) =>
-    runProgram(line.replaceAll("USER", users).replaceAll("ROOT", roots).split(" "));
+    runInProcess(line.replaceAll("USER", users).replaceAll("ROOT", roots).split(" "));
   const readAll = () =>
     [roots, users].flatMap((path) =>
       readdirSync(path).map((name) => [name, Bun.hash(readFileSync(join(path, name)))]),

@@ -1,11 +1,15 @@
 /**
- * Starts the real program as a user does, in a process of its own, and talks to it over a socket.
+ * Starts the service and talks to it over a socket: the real program in a process of its own, as a
+ * user does, or the same service in the test's process, which is faster.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/log.ts";
+import { serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type Finished, runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -63,18 +67,91 @@ export async function makeToken(
   ...flags: readonly string[]
 ): Promise<string> {
   const variables = { PLANTSTORE_DATABASE: database };
-  const { out, errors } = await runProgram(["token", "create", user, ...flags], variables);
+  const { out, errors } = await runInProcess(["token", "create", user, ...flags], variables);
   if (out === "") throw new Error(errors);
   return out.trim();
 }
 
+/** As many tokens, each to a garden of its own. */
+export async function makeTokens(
+  { database }: { readonly database: string },
+  user: string,
+  count: number,
+): Promise<string[]> {
+  const storage = await openStorage(database, { isServing: false });
+  const tokens: string[] = [];
+  while (tokens.length < count) {
+    const name = `${user}-${tokens.length}`;
+    tokens.push((await issueToken(storage, { user: name }, Date.now())).token);
+  }
+  await storage.close();
+  return tokens;
+}
+
+/** Revokes the tokens of a user, as their owner does. */
+export async function revokeTokens(
+  { database }: { readonly database: string },
+  user: string,
+): Promise<void> {
+  const variables = { PLANTSTORE_DATABASE: database };
+  const listed = await runInProcess(["token", "list", "--json"], variables);
+  const tokens: { id: string; user: string }[] = JSON.parse(listed.out);
+  const ids = tokens.filter((token) => token.user === user).map(({ id }) => id);
+  const { exitCode, errors } = await runInProcess(["token", "revoke", ...ids], variables);
+  if (exitCode !== 0) throw new Error(errors);
+}
+
 /** Returns what runs commands, in this process, against a garden that no other test uses. */
-export async function openGarden(service: RunningService, token: NewToken) {
+export async function openGarden(
+  service: Pick<RunningService, "url" | "database">,
+  token: NewToken,
+) {
   const storage = await openStorage(service.database, { isServing: false });
   const issued = await issueToken(storage, token, Date.now());
   await storage.close();
   return (args: readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
     runInProcess(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token }, stdin);
+}
+
+/** The service in this process, on one thread unless told otherwise, with a first token. */
+export async function serveHere(
+  settings: Readonly<Record<string, string>> = {},
+  intervals: Parameters<typeof serve>[2] = {},
+) {
+  const folder = makeTemporaryFolder();
+  const defaults = { port: "0", threads: "1", database: join(folder.path, "plants.db") };
+  const config = readConfig({ ...defaults, ...settings }, {});
+  let logged = "";
+  const write = (lines: string) => {
+    logged += lines;
+  };
+  const log = createLog("json", write, config.logLevel);
+  const service = await serve(config, log, intervals);
+  const { token } = await issueToken(service.storage, { user: "gardener" }, Date.now());
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= service.stop();
+    return stopping;
+  };
+  return {
+    url: service.url,
+    port: Number(new URL(service.url).port),
+    database: config.database,
+    token,
+    call: makeCaller(service.url, token),
+    /** The lines of its log, or those about one kind of event. */
+    // biome-ignore lint/suspicious/noExplicitAny: as the log has them.
+    readLog(event?: string): any[] {
+      log.flush();
+      const lines = Bun.JSONL.parse(logged) as { event: string }[];
+      return lines.filter((line) => event === undefined || line.event === event);
+    },
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+      folder[Symbol.dispose]();
+    },
+  };
 }
 
 export interface RunningService {
@@ -160,7 +237,7 @@ export function makeCaller(url: string, token = ""): RunningService["call"] {
 
 /** On a connection of its own, which the kernel gives to one thread or another. */
 export function callAnew(
-  service: RunningService,
+  service: Pick<RunningService, "call">,
   request: string,
   init: { body?: string; token?: string } = {},
 ): Promise<Response> {
@@ -168,7 +245,10 @@ export function callAnew(
 }
 
 /** Until each thread has responded: request ids start with their thread's prefix. */
-export async function waitForThreads(service: RunningService, threads: number): Promise<void> {
+export async function waitForThreads(
+  service: Pick<RunningService, "call">,
+  threads: number,
+): Promise<void> {
   const seen = new Set<string | undefined>();
   await waitFor(async () => {
     const { headers } = await callAnew(service, "GET /healthz");
@@ -184,6 +264,16 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
     if (answer.status !== 503) return answer;
     await Bun.sleep(100);
   }
+}
+
+/** The value of a sample of /metrics; 0 if it isn't there. */
+export async function readMetric(
+  service: Pick<RunningService, "call">,
+  sample: string,
+): Promise<number> {
+  const lines = (await (await service.call("GET /metrics")).text()).split("\n");
+  const line = lines.find((each) => each.startsWith(`plantstore_${sample} `));
+  return Number(line?.split(" ")[1] ?? 0);
 }
 
 /** What a process has written so far, and when all of it is here. */

@@ -1,14 +1,24 @@
-/** The running program: its first start, its log, how it stops, and tokens that are revoked. */
-import { describe, expect, test } from "bun:test";
-import { once } from "node:events";
+/** The running service: its first start, its log, how it stops, and tokens that are revoked. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, renameSync } from "node:fs";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
+import { engines } from "../contract/garden.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type RunningService, runProgram, startService, waitFor } from "./running-service.ts";
+import {
+  callAnew,
+  makeToken,
+  type RunningService,
+  revokeTokens,
+  serveHere,
+  startService,
+  waitFor,
+  waitForThreads,
+} from "./running-service.ts";
+
+setDefaultTimeout(120_000);
 
 describe("the first start", () => {
   test.skipIf(skipsWithout("curl"))(
@@ -34,63 +44,18 @@ describe("the first start", () => {
     },
   );
 
-  test("on an open address makes no token, and says how to", async () => {
-    await using service = await startService({ args: ["--host", "0.0.0.0"] });
-    const command = "\n  plantstore token create USER --database ";
-    await waitFor(() => service.output().errors.includes(command) || undefined);
-    expect(service.token).toBe("");
-    expect(service.output().errors).not.toContain("plant_");
-  });
-});
-
-describe("the log", () => {
-  test("has one JSON line a request, with who and what", async () => {
-    await using service = await startService();
-    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
-    const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
-    const headers = { "x-request-id": "my-request", traceparent };
-    await service.call("DELETE /plants/12", { headers });
-    await service.call("GET /plants", { token: "plant_wrong", headers: { "x-request-id": "no" } });
-    service.signal("SIGTERM");
-    await service.exited;
-    const { out } = await waitFor(() =>
-      service.output().out.includes('"stopped"') ? service.output() : undefined,
-    );
-    const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
-    // Other threads' lines may arrive a little later than this one's.
-    const events = lines.map(({ event }) => event).toSorted();
-    expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
-    const { out: tokens } = await runProgram(["token", "list", "--json"], {
-      PLANTSTORE_DATABASE: service.database,
-    });
-    const deleted = lines.find(({ requestId }) => requestId === "my-request");
-    const refused = lines.find(({ requestId }) => requestId === "no");
-    expect(deleted).toMatchObject({
-      method: "DELETE",
-      route: "/plants/{id}",
-      status: 404,
-      user: "gardener",
-      garden: "gardener",
-      tokenId: JSON.parse(tokens)[0].id,
-      durationMs: expect.any(Number),
-      traceId,
-    });
-    expect(refused).toMatchObject({ status: 401 });
-    expect(refused).not.toHaveProperty("user");
-    expect(refused).not.toHaveProperty("tokenId");
-  });
-
-  test("has the settings in force when it starts, without secrets", async () => {
+  test("on an open address makes no token and says how to; the log has the settings, without secrets", async () => {
     await using database = await makeDatabase();
-    await using service = await startService({
-      database: database.url,
-      args: ["--database-pool-size", "7"],
-    });
-    const { out } = service.output();
+    const args = ["--host", "0.0.0.0", "--database-pool-size", "7"];
+    await using service = await startService({ database: database.url, args });
+    const command = "\n  plantstore token create USER, with the same PLANTSTORE_DATABASE";
+    await waitFor(() => service.output().errors.includes(command) || undefined);
+    const { out, errors } = service.output();
+    expect(errors).not.toContain("plant_");
     expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({
       event: "started",
       settings: {
-        host: "127.0.0.1",
+        host: "0.0.0.0",
         port: "0",
         database: database.url.replace(/:[^:]*@/, "@"),
         "database-pool-size": "7",
@@ -98,136 +63,123 @@ describe("the log", () => {
         "rate-limit": "off",
       },
     });
-    expect(out).not.toContain(new URL(database.url).password);
+    expect(out + errors).not.toContain(new URL(database.url).password);
   });
 });
 
-describe("the log level", () => {
+describe("the log", () => {
   const probes = ["/healthz", "/readyz", "/metrics"];
 
-  /** The routes of the requests in the log of a service that has stopped. */
-  async function logged(args: readonly string[], paths: readonly string[]): Promise<string[]> {
-    await using service = await startService({ args: ["--threads", "2", ...args] });
-    for (const path of paths) await service.call(`GET ${path}`);
-    service.signal("SIGTERM");
-    await service.exited;
-    await waitFor(() => service.output().out.includes('"stopped"') || undefined);
-    return [...service.output().out.matchAll(/"route":"([^"]*)"/g)].map(([, route = ""]) => route);
-  }
+  test("has one line a request, with who and what, and none of a probe unless it is debug", async () => {
+    await using service = await serveHere();
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+    const headers = { "x-request-id": "my-request", traceparent };
+    await service.call("DELETE /plants/12", { headers });
+    for (const path of probes) await service.call(`GET ${path}`);
+    await service.call("GET /plants", { token: "plant_wrong", headers: { "x-request-id": "no" } });
+    const [deleted, refused, ...others] = service.readLog("request");
+    expect(others).toEqual([]);
+    expect(deleted).toMatchObject({
+      method: "DELETE",
+      route: "/plants/{id}",
+      status: 404,
+      user: "gardener",
+      garden: "gardener",
+      tokenId: expect.stringMatching(/^\w{10}$/),
+      durationMs: expect.any(Number),
+      requestId: "my-request",
+      traceId,
+    });
+    expect(refused).toMatchObject({ status: 401, requestId: "no" });
+    expect(refused).not.toHaveProperty("user");
+    expect(refused).not.toHaveProperty("tokenId");
 
-  test("leaves out probes by default, and includes them as debug", async () => {
-    expect(await logged([], [...probes, "/plants"])).toEqual(["/plants"]);
-    const all = await logged(["--log-level", "debug"], [...probes, "/plants"]);
-    expect(all.toSorted()).toEqual([...probes, "/plants"].toSorted());
+    await using verbose = await serveHere({ "log-level": "debug" });
+    for (const path of probes) await verbose.call(`GET ${path}`);
+    expect(verbose.readLog("request").map(({ route }) => route)).toEqual(probes);
   });
 
-  test("never leaves out a probe that fails, nor why", async () => {
-    // A thread that joins later would not find the file.
-    await using service = await startService({ args: ["--threads", "1"] });
+  test("always has a probe that fails, and why", async () => {
+    await using service = await serveHere();
     renameSync(service.database, `${service.database}.gone`);
     expect((await service.call("GET /readyz")).status).toBe(503);
-    const readLines = () => service.output().out.trim().split("\n");
-    const lines = await waitFor(() => (readLines().length === 3 ? readLines() : undefined));
-    const events = lines.slice(1).map((line) => JSON.parse(line));
-    expect(events).toContainEqual(expect.objectContaining({ event: "database lost" }));
-    expect(events).toContainEqual(
-      expect.objectContaining({ level: "warn", event: "request", route: "/readyz", status: 503 }),
-    );
+    await waitFor(() => service.readLog("database lost")[0]);
+    const failed = { level: "warn", route: "/readyz", status: 503 };
+    expect(service.readLog("request")).toMatchObject([failed]);
+    renameSync(`${service.database}.gone`, service.database);
   });
 });
 
-test("SIGHUP never ends the service", async () => {
-  await using service = await startService();
-  service.signal("SIGHUP");
-  await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
-  expect((await service.call("GET /plants")).status).toBe(200);
-});
+describe("a stop", () => {
+  /** Whose body is not whole yet. Once others have their responses, its request has begun. */
+  async function sendPart(service: RunningService) {
+    const connection = await KeptConnection.open({ port: service.port });
+    const body = '{"name":"Fern"}';
+    const request = writeRequest("POST /plants", { token: service.token, body });
+    connection.sendPart(request.slice(0, -5));
+    for (let count = 0; count < 3; count++) await service.call("GET /plants");
+    return { connection, rest: request.slice(-5) };
+  }
+  const isLast = ([name, value]: readonly [string, string]) =>
+    name.toLowerCase() === "connection" && value === "close";
 
-/** A create whose body is still to come, once the service has its head. */
-async function openHalf({ port, token }: RunningService): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
-  const type = { "Content-Type": "application/json", "Content-Length": "15" };
-  const headers = { ...type, Expect: "100-continue" };
-  socket.write(writeRequest("POST /plants", { token, headers }));
-  expect(String(await once(socket, "data"))).toStartWith("HTTP/1.1 100 ");
-  return socket;
-}
-
-describe("stopping", () => {
-  test("finishes requests in flight and exits with 0", async () => {
-    await using service = await startService();
-    const half = await openHalf(service);
+  test("by a Ctrl+C that npm passes on a second time finishes every request, and exits with 0", async () => {
+    await using service = await startService({ args: ["--threads", "1"] });
+    const request = writeRequest("GET /plants", { token: service.token });
+    let asked = 0;
+    const clients = Array.from({ length: 8 }, async () => {
+      const connection = await KeptConnection.open({ port: service.port });
+      // A request without a response would fail here.
+      while (!(await connection.ask(request)).headers.some(isLast)) asked++;
+      connection.close();
+    });
+    const half = await sendPart(service);
+    // A terminal that closes never ends it.
+    service.signal("SIGHUP");
+    await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
+    const askedBefore = asked;
+    await waitFor(() => asked > askedBefore || undefined);
+    // Not the same twice, of which the system would make one.
+    service.signal("SIGINT");
     service.signal("SIGTERM");
-    await waitFor(() => service.output().out.includes('"stopping"') || undefined);
-    half.write('{"name":"Fern"}');
-    const response = String(await once(half, "data"));
-    expect(response).toStartWith("HTTP/1.1 201 ");
+    await Promise.all(clients);
+    const { status, headers } = await half.connection.ask(half.rest);
     // The connection closes after it, and another request on it would be lost.
-    expect(response).toMatch(/^connection: close\r$/im);
+    expect([status, headers.some(isLast)]).toEqual([201, true]);
     expect(await service.exited).toBe(0);
+    await waitFor(() => service.output().out.includes('"event":"stopped"') || undefined);
     expect(existsSync(`${service.database}-wal`)).toBe(false);
   });
 
-  test("responds to every request on open connections, and closes them", async () => {
-    await using service = await startService();
-    const { port, token } = service;
-    const request = writeRequest("GET /plants", { token });
-    const isLast = ([name, value]: readonly [string, string]) =>
-      name.toLowerCase() === "connection" && value === "close";
-    const connections = await Promise.all(
-      Array.from({ length: 8 }, () => KeptConnection.open({ port })),
-    );
-    for (const connection of connections) await connection.ask(request);
-    const clients = connections.map(async (connection) => {
-      // A request without a response would fail here.
-      while (!(await connection.ask(request)).headers.some(isLast));
-      connection.close();
+  test("by a second signal that comes later is at once", async () => {
+    await using service = await startService({ args: ["--threads", "1"] });
+    // A body that never comes whole holds the first one up.
+    const half = await sendPart(service);
+    let hasEnded = false;
+    void service.exited.then(() => {
+      hasEnded = true;
     });
-    service.signal("SIGTERM");
-    await Promise.all(clients);
-    expect(await service.exited).toBe(0);
-  });
-
-  test("counts a Ctrl+C that npm passes on a second time as one", async () => {
-    await using service = await startService();
-    await service.call("GET /plants");
-    service.signal("SIGINT");
-    service.signal("SIGINT");
-    expect(await service.exited).toBe(0);
-    await waitFor(() => service.output().out.includes('"event":"stopped"') || undefined);
-  });
-
-  test("ends at once at a second signal that comes later", async () => {
-    await using service = await startService();
-    // A body that never comes would hold the first one up.
-    const half = await openHalf(service);
-    service.signal("SIGTERM");
-    await waitFor(() => service.output().out.includes('"stopping"') || undefined);
-    await Bun.sleep(700);
-    service.signal("SIGTERM");
+    await waitFor(() => {
+      service.signal("SIGTERM");
+      return hasEnded || undefined;
+    });
     expect(await service.exited).toBe(1);
-    half.destroy();
+    half.connection.close();
   });
 });
 
-describe.each(["SQLite", "PostgreSQL"])("on %s", (engine) => {
-  test("a token is refused by all threads after the command that revoked it", async () => {
+test.each(engines)(
+  "on %s, a token that a command revoked is refused by all threads",
+  async (engine) => {
     await using own = engine === "SQLite" ? undefined : await makeDatabase();
-    const threads = ["--threads", "2"];
-    await using service = await startService({ args: threads, ...(own && { database: own.url }) });
-    const variables = { PLANTSTORE_DATABASE: service.database };
-    const token = (await runProgram(["token", "create", "bob"], variables)).out.trim();
-    // Each on a connection of its own, which any thread may get.
-    const ask = async () =>
-      (await service.call("GET /plants", { token, headers: { connection: "close" } })).status;
-    expect(await Promise.all(Array.from({ length: 16 }, ask))).not.toContain(401);
-    const listed = await runProgram(["token", "list", "--json"], variables);
-    const { id } = JSON.parse(listed.out).find(({ user }: { user: string }) => user === "bob");
-    expect((await runProgram(["token", "revoke", id], variables)).exitCode).toBe(0);
-
-    for (let refused = 0; refused < 32; ) {
-      if ((await ask()) === 401) refused++;
-      else refused = 0;
-    }
-  });
-});
+    await using service = await serveHere({ threads: "2", ...(own && { database: own.url }) });
+    await waitForThreads(service, 2);
+    const token = await makeToken(service, "bob");
+    const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
+    const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
+    expect(await askAll()).not.toContain(401);
+    await revokeTokens(service, "bob");
+    await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
+  },
+);

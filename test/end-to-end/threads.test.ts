@@ -1,101 +1,155 @@
-/** Many threads, one service: it does not matter which thread gets a connection. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+/** Many threads and instances, one service: it does not matter which of them gets a connection. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { makePlace } from "../../proofs/audited-store.ts";
 import { makeDatabase } from "../postgres-server.ts";
+import { skipsOutsideLinux, skipsWithout } from "../skipping.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   callAnew,
   insist,
-  type RunningService,
+  readMetric,
+  serveHere,
   startService,
   waitFor,
   waitForThreads,
 } from "./running-service.ts";
 
+setDefaultTimeout(120_000);
+
+type Service = Awaited<ReturnType<typeof serveHere>>;
+
+/** Sends many requests at once, to the services in turn, and counts the responses by status. */
+async function send(services: readonly Service[], count: number, request: string, body?: string) {
+  const [first] = services as [Service];
+  const statuses: Record<number, number> = {};
+  const ask = async (_: unknown, index: number) => {
+    const service = services[index % services.length] ?? first;
+    const init = { token: first.token, ...(body !== undefined && { body }) };
+    const { status } = await insist(() => callAnew(service, request, init));
+    statuses[status] = (statuses[status] ?? 0) + 1;
+  };
+  await Promise.all(Array.from({ length: count }, ask));
+  return statuses;
+}
+
 describe("a service on four threads", () => {
   const threads = 4;
-  let service: RunningService;
+  let service: Service;
 
   beforeAll(async () => {
-    service = await startService({ args: ["--threads", String(threads)] });
+    service = await serveHere({ threads: String(threads) });
     await waitForThreads(service, threads);
   });
 
   afterAll(() => service[Symbol.asyncDispose]());
 
   test("shows a plant on all of them as soon as it is created", async () => {
-    const listAll = () =>
-      Promise.all(
-        Array.from({ length: 16 }, async () => {
-          const plants = await (await callAnew(service, "GET /plants")).json();
-          return plants.length;
-        }),
-      );
-    for (let id = 1; id <= 20; id++) {
+    const list = async () => (await insist(() => callAnew(service, "GET /plants"))).json();
+    const listAll = () => Promise.all(Array.from({ length: 16 }, list));
+    for (let id = 1; id <= 5; id++) {
       // Every thread may cache this list, which the plant makes out of date.
       await listAll();
       const body = JSON.stringify({ name: "Fern", id });
-      expect((await callAnew(service, "POST /plants", { body })).status).toBe(201);
-      expect(new Set(await listAll())).toEqual(new Set([id]));
+      expect(await send([service], 1, "POST /plants", body)).toEqual({ 201: 1 });
+      expect(new Set((await listAll()).map(({ length }) => length))).toEqual(new Set([id]));
     }
   });
 
   test("writes one log, line by line", async () => {
-    const requests = 200;
-    await Promise.all(
-      Array.from({ length: requests }, () => callAnew(service, "GET /plants?limit=x")),
-    );
+    expect(await send([service], 100, "GET /plants?limit=x")).toEqual({ 400: 100 });
     const lines = await waitFor(() => {
-      const all = service.output().out.trimEnd().split("\n");
-      return all.filter((line) => line.includes('"status":400')).length === requests
-        ? all
-        : undefined;
+      const refused = service.readLog("request").filter(({ status }) => status === 400);
+      return refused.length === 100 ? refused : undefined;
     });
-    const ids = lines.map((line) => (JSON.parse(line) as { requestId?: string }).requestId);
-    expect(new Set(ids.map((id) => id?.split("-")[0])).size).toBeGreaterThanOrEqual(threads);
+    const prefixes = new Set(lines.map(({ requestId }) => requestId.split("-")[0]));
+    expect(prefixes.size).toBe(threads);
   });
 });
 
+test("threads pass together exactly as many requests as the rate limit says, and count together", async () => {
+  await using service = await serveHere({ threads: "3", "rate-limit": "123/d" });
+  await waitForThreads(service, 3);
+  expect(await send([service], 200, "GET /plants?limit=1")).toEqual({ 200: 123, 429: 77 });
+  const refusals = () => readMetric(service, 'refusals_total{limit="requests"}');
+  await waitFor(async () => (await refusals()) === 77 || undefined);
+});
+
+test.each([
+  ["sqlite", 1, 3],
+  ["postgres", 2, 2],
+] as const)(
+  "on %s, %d instances of %d threads create exactly as many plants as the quota says",
+  async (engine, instances, threads) => {
+    await using place = await makePlace(engine);
+    await using stack = new AsyncDisposableStack();
+    const services: Service[] = [];
+    for (let count = 0; count < instances; count++) {
+      const settings = { threads: String(threads), "garden-plants-max": "57" };
+      const service = stack.use(await serveHere({ ...settings, database: place.database }));
+      await waitForThreads(service, threads);
+      services.push(service);
+    }
+    const create = (count: number) => send(services, count, "POST /plants", '{"name":"Fern"}');
+    expect(await create(100)).toEqual({ 201: 57, 507: 43 });
+    for (const id of [1, 2, 3])
+      expect(await send(services, 1, `DELETE /plants/${id}`)).toEqual({ 204: 1 });
+    expect(await create(20)).toEqual({ 201: 3, 507: 17 });
+  },
+);
+
 test("threads on PostgreSQL share the pool of the process, and count together", async () => {
   await using database = await makeDatabase();
-  const args = ["--threads", "3", "--database-pool-size", "4"];
-  await using service = await startService({ database: database.url, args });
+  const settings = { threads: "3", "database-pool-size": "4", database: database.url };
+  await using service = await serveHere(settings);
   await waitForThreads(service, 3);
-  const body = '{"name":"Fern"}';
-  const statuses = await Promise.all(
-    Array.from({ length: 200 }, async () => {
-      const response = await insist(() => callAnew(service, "POST /plants", { body }));
-      return response.status;
-    }),
-  );
-  expect(new Set(statuses)).toEqual(new Set([201]));
+  expect(await send([service], 100, "POST /plants", '{"name":"Fern"}')).toEqual({ 201: 100 });
   const [held] = await database.query(
     `SELECT count(*)::int AS connections FROM pg_stat_activity
        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
   );
   expect(Number(held?.connections)).toBeLessThanOrEqual(4);
-  await waitFor(async () => {
-    const metrics = await (await service.call("GET /metrics")).text();
-    return metrics.includes("\nplantstore_writes_total 200\n") || undefined;
-  });
-}, 120_000);
-
-describe("a service whose thread dies", () => {
-  const program = join(import.meta.dir, "dying-thread.ts");
-
-  test.each([
-    ["a listener", "thread.ts", "its end"],
-    ["a listener", "thread.ts", "an error"],
-    ["the writer", "worker.ts", "its end"],
-    ["the writer", "worker.ts", "an error"],
-  ])("ends with exit code 1 and says why, if %s is lost (%s, by %s)", async (...given) => {
-    const [, name, how] = given;
-    await using service = await startService({
-      args: ["--threads", "2", "--log", "json"],
-      program,
-      variables: { DYING_THREAD: name, DYING_BY: how },
-    });
-    expect(await service.exited).toBe(1);
-    await waitFor(() => service.output().errors.includes("A thread broke down") || undefined);
-    expect(service.output().out).toContain('"event":"broken down"');
-  });
+  await waitFor(async () => (await readMetric(service, "writes_total")) === 100 || undefined);
 });
+
+test.each([
+  ["a listener", "thread.ts", "its end"],
+  ["a listener", "thread.ts", "an error"],
+  ["the writer", "worker.ts", "its end"],
+  ["the writer", "worker.ts", "an error"],
+])("a service ends with exit code 1 and says why if it loses %s (%s, by %s)", async (...given) => {
+  const [, name, how] = given;
+  using folder = makeTemporaryFolder();
+  const flag = join(folder.path, "die");
+  await using service = await startService({
+    args: ["--threads", "2", "--log", "json"],
+    program: join(import.meta.dir, "dying-thread.ts"),
+    variables: { DYING_THREAD: name, DYING_BY: how, DYING_FLAG: flag },
+  });
+  await waitForThreads(service, 2);
+  writeFileSync(flag, "");
+  expect(await service.exited).toBe(1);
+  await waitFor(() => service.output().errors.includes("A thread broke down") || undefined);
+  expect(service.output().out).toContain('"event":"broken down"');
+});
+
+test.skipIf(skipsOutsideLinux() || skipsWithout("prlimit"))(
+  "out of file descriptors, it says so and accepts connections again; its sockets have no name to take",
+  async () => {
+    await using crowded = await startService({ args: ["--threads", "1"] });
+    const { pid, port, output } = crowded;
+    expect(await Bun.file("/proc/net/unix").text()).not.toContain(`-${port}`);
+    Bun.spawnSync(["prlimit", "--pid", String(pid), "--nofile=100"]);
+    const idle = Array.from({ length: 120 }, () => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => {});
+      return socket;
+    });
+    await waitFor(() => output().out.includes("out of file descriptors") || undefined);
+    for (const socket of idle) socket.destroy();
+    const ask = () => crowded.call("GET /healthz").catch(() => undefined);
+    expect((await waitFor(ask)).status).toBe(200);
+  },
+);

@@ -49,13 +49,12 @@ test("the tables are created once, with the first row of token_changes", async (
 });
 
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
-  test.each([
-    [99, /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/],
-    [6, /^Cannot open postgres:\S+: its schema is 6, .*: open it with 2\.0 first\.$/],
-  ])("its schema is %i", async (version, reason) => {
+  test("its schema is newer", async () => {
     await migrate(client);
-    await database.query(`UPDATE plantstore_schema SET version = ${version}`);
-    expect(await refusal()).toMatch(reason);
+    await database.query("UPDATE plantstore_schema SET version = 99");
+    expect(await refusal()).toMatch(
+      /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/,
+    );
     expect(await tables()).toEqual(ourTables);
   });
 

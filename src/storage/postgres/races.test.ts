@@ -1,7 +1,7 @@
 /**
  * Several instances on one database: whatever they do at the same time, the database decides once.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { auditStore } from "../../../proofs/audited-store.ts";
 import { makeDice } from "../../../test/dice.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
@@ -46,24 +46,6 @@ function times<Result>(count: number, make: (index: number) => Result): Result[]
 }
 
 const idempotency = (key: string) => ({ key, nowMs: 0, expiresAtMs: 1_000 });
-
-describe("instances at the same time", () => {
-  test("get through where their groups lock the same gardens and plants in different orders", async () => {
-    const gardens = times(8, (index) => `garden-${index}`);
-    await instances[0]?.apply(gardens.map((garden) => create({ garden, id: 1n })));
-    const outcomes = await applyAll((instance) =>
-      times(20, (round) => {
-        const order = instance === 0 ? gardens : gardens.toReversed();
-        if (round % 2 === 0) return order.map((garden) => create({ garden }));
-        return order.flatMap((garden) => [remove(1n, garden), create({ garden, id: 1n })]);
-      }),
-    );
-    expect(outcomes).toHaveLength(3 * (10 * 8 + 10 * 16));
-    for (const garden of gardens) {
-      expect(await instances[0]?.list(garden, undefined, 1_000)).toHaveLength(1 + 30);
-    }
-  });
-});
 
 test("a quota holds and its counts stay exact, whatever instances add and delete at the same time", async () => {
   const plantsMax = 10;

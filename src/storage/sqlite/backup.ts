@@ -71,21 +71,15 @@ export async function restoreSqlite(
 /** A store that isn't served, as of one moment, and the end of that. */
 export function openIdle(path: string): { database: Database; [Symbol.dispose](): void } {
   const file = findStore(path);
-  let lock: Database | undefined;
+  const opened = new DisposableStack();
   try {
-    lock = lockForServing(file, serving);
-    const database = connect(file);
+    opened.use(lockForServing(file, serving));
+    const database = opened.use(connect(file));
     requireStore(database);
     database.run("BEGIN");
-    return {
-      database,
-      [Symbol.dispose]() {
-        database.close();
-        lock?.close();
-      },
-    };
+    return { database, [Symbol.dispose]: () => opened.dispose() };
   } catch (error) {
-    lock?.close();
+    opened.dispose();
     throw toOpenError(path, error);
   }
 }

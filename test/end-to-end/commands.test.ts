@@ -1,22 +1,40 @@
-/** `plantstore plants`, `whoami`, `health` and `export` against a running service, in scripts. */
+/**
+ * Commands that call a service, in scripts: `plants`, `whoami`, `events`, `export` and `health`,
+ * against a real one and against other programs.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden, runProgram, startService } from "./running-service.ts";
+import {
+  gather,
+  makeToken,
+  openGarden,
+  readOutput,
+  serveHere,
+  spawnProgram,
+  waitFor,
+} from "./running-service.ts";
 
-/** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
-const service = await startService();
+const service = await serveHere();
 const bob = await openGarden(service, { user: "bob" });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
+
+function writeFile(name: string, text: string): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const partials = () => readdirSync(folder.path).filter((name) => name.includes("partial"));
 
 test("whoami shows user, garden, scope and expiry of the token, and counts the plants", async () => {
   const expiresAtMs = Date.parse("2099-01-01");
@@ -62,9 +80,7 @@ describe("plants", () => {
   test("are found by words, counted by tag, exported and deleted by tag or words", async () => {
     const run = await openGarden(service, { user: "finder" });
     const rows = ["Royal fern,pond", "Ivy,", "Tree fern,shade", "Moss,shade"];
-    const file = join(folder.path, "found.csv");
-    writeFileSync(file, `name,tag\n${rows.join("\n")}\n`);
-    await run(["import", file]);
+    await run(["import", writeFile("found.csv", `name,tag\n${rows.join("\n")}\n`)]);
     const names = async (...flags: string[]) =>
       JSON.parse((await run(["plants", "list", ...flags])).out).map(
         ({ name }: { name: string }) => name,
@@ -124,6 +140,8 @@ describe("plants", () => {
     ["export plants.csv.gz", 2, "There is no export format .gz."],
     [`health --url ${service.url}/plants`, 6, "(status 401). Check --url."],
     [`health --port ${service.port} --base-path /v1`, 6, "Check --port and --base-path."],
+    [`plants list --url https://127.0.0.1:${service.port}`, 6, `Is it ${service.url}?`],
+    [`health --url https://127.0.0.1:${service.port}`, 6, `Is it ${service.url}?`],
   ])("plantstore %s ends with %d", async (line, exitCode, named) => {
     const finished = await bob(line.split(" "));
     expect(finished.exitCode).toBe(exitCode);
@@ -141,16 +159,6 @@ describe("plants", () => {
     const { exitCode, errors } = await runInProcess(["plants", "list"], variables);
     expect([exitCode, errors]).toEqual([4, expect.stringContaining(named)]);
   });
-
-  test("are not listed by another server, or by a busy service", async () => {
-    const stranger = await openScriptedService({ status: 200, body: "<html>" });
-    expect(await bob(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });
-    stranger.close();
-    const busy = await openScriptedService(problemAnswer(503, "unavailable"));
-    expect(await bob(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
-    expect(busy.requests.length).toBe(3);
-    busy.close();
-  });
 });
 
 test("health finds the service by its own settings, as a container's check does", async () => {
@@ -158,17 +166,53 @@ test("health finds the service by its own settings, as a container's check does"
   expect(await runInProcess(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
 });
 
-describe("an export", () => {
-  test("that fails leaves the older file as it was", async () => {
-    const path = join(folder.path, "kept.jsonl");
-    writeFileSync(path, "older\n");
-    const broken = await openScriptedService(problemAnswer(500, "internal"));
-    expect(await bob(["export", path], broken.url)).toMatchObject({ exitCode: 1 });
-    broken.close();
-    expect(readFileSync(path, "utf8")).toBe("older\n");
-    expect(readdirSync(folder.path).filter((name) => name.endsWith(".partial"))).toEqual([]);
+describe("events", () => {
+  test("are printed one JSON object per line, all pages, with exact ids", async () => {
+    const run = await openGarden(service, { user: "ann" });
+    await run(["import", writeFile("many.csv", `name\n${`${"x".repeat(200)}\n`.repeat(301)}`)]);
+    await run(["plants", "add", "Fern", "--id", "9007199254740993"]);
+    const { out, errors, exitCode } = await run(["events"]);
+    expect([exitCode, errors]).toEqual([0, ""]);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).seq)).toEqual(lines.map((_, index) => index + 1));
+    expect(lines).toHaveLength(302);
+    const rest = await run(["events", "--json", "--after", "301"]);
+    expect(rest.out).toBe(`${lines.at(-1)}\n`);
+    const start = /^\{"seq":302,"type":"plant.created","at":"[^"]+","user":"ann","plant":/;
+    expect(rest.out).toMatch(start);
+    expect(rest.out).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":""}}\n');
   });
 
+  test("are followed as they happen, and Ctrl+C ends that", async () => {
+    const token = await makeToken(service, "carol");
+    const add = (name: string) =>
+      service.call("POST /plants", { token, body: JSON.stringify({ name }) });
+    await add("Moss");
+    const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
+    const child = spawnProgram(["events", "--follow"], variables);
+    const { written, reading } = gather(child);
+    const hasLine = (text: string) => waitFor(() => written.out.includes(text) || undefined);
+    await hasLine("Moss");
+    await add("Fern");
+    await hasLine("Fern");
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(0);
+    await reading;
+    expect([written.out.trimEnd().split("\n").length, written.errors]).toEqual([2, ""]);
+  });
+
+  test("that a service doesn't keep are reported in one line", async () => {
+    await using quiet = await serveHere({ events: "off" });
+    const run = await openGarden(quiet, { user: "dora" });
+    expect(await run(["events", "--follow"])).toEqual({
+      exitCode: 1,
+      out: "",
+      errors: "plantstore: This service keeps no events: its setting --events is off.\n",
+    });
+  });
+});
+
+describe("an export", () => {
   test("to a new file can be read by its owner only", async () => {
     const path = join(folder.path, "private.jsonl");
     expect(await bob(["export", path])).toMatchObject({ exitCode: 0 });
@@ -177,11 +221,101 @@ describe("an export", () => {
 
   test("replaces no database and no backup", async () => {
     const backup = join(folder.path, "plants.backup");
-    await runProgram(["backup", backup, "--database", service.database]);
+    await runInProcess(["backup", backup, "--database", service.database]);
     for (const path of [service.database, backup]) {
       const { exitCode, errors } = await bob(["export", path, "--format", "csv"]);
       expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ database\b.*\n$/)]);
     }
     expect(await bob(["plants", "list"])).toMatchObject({ exitCode: 0 });
+  });
+
+  test("that fails or is interrupted leaves the older file, and nothing else", async () => {
+    const older = writeFile("older.jsonl", "older\n");
+    const broken = await openScriptedService(problemAnswer(500, "internal"));
+    expect(await bob(["export", older], broken.url)).toMatchObject({ exitCode: 1 });
+    broken.close();
+    const link = '</plants?limit=1&after=7>; rel="next"';
+    const slow = await openScriptedService(
+      { status: 200, headers: { link }, body: '[{"id":7,"name":"Fern","tag":""}]' },
+      { status: 503, headers: { "retry-after": "60" } },
+    );
+    const exporting = spawnCall(["export", older], slow.url);
+    await waitFor(() => slow.requests.length === 2 || undefined);
+    expect((await interruptTwice(exporting)).exitCode).toBe(130);
+    slow.close();
+    expect([readFileSync(older, "utf8"), ...partials()]).toEqual(["older\n"]);
+  });
+});
+
+test("an import that is interrupted says that it can go on", async () => {
+  const sent = Promise.withResolvers<void>();
+  using slow = Bun.serve({
+    port: 0,
+    async fetch({ method }) {
+      if (method === "GET") return Response.json([]);
+      sent.resolve();
+      return new Promise<Response>(() => {});
+    },
+  });
+  const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
+  const importing = spawnCall(["import", path], slow.url.origin);
+  await sent.promise;
+  const { exitCode, out, errors } = await interruptTwice(importing);
+  expect([exitCode, out]).toEqual([130, '{"stored":0,"alreadyThere":0,"refused":0}\n']);
+  expect(errors).toContain("Run the same import again to go on: no plant is added twice.\n");
+  expect(errors).toEndWith("plantstore: Stopped. Not all rows were sent.\n");
+});
+
+function spawnCall(args: readonly string[], url: string) {
+  return spawnProgram(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: "somebody" });
+}
+
+/**
+ * As it comes by way of programs that pass a signal on, as well as from the terminal. They differ,
+ * because the system would make one of two that are the same.
+ */
+function interruptTwice(child: ReturnType<typeof spawnProgram>) {
+  child.kill("SIGINT");
+  child.kill("SIGTERM");
+  return readOutput(child);
+}
+
+describe("another program", () => {
+  test("or a busy service lists no plants", async () => {
+    const stranger = await openScriptedService({ status: 200, body: "<html>" });
+    expect(await bob(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });
+    stranger.close();
+    const busy = await openScriptedService(problemAnswer(503, "unavailable"));
+    expect(await bob(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
+    expect(busy.requests.length).toBe(3);
+    busy.close();
+  });
+
+  test("reaches the terminal without control characters", async () => {
+    const odd = "\u001b]0;title\u0007\u009b31m\u202e";
+    const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
+    const headers = { "content-type": "application/problem+json" };
+    const stranger = await openScriptedService({ status: 409, headers, body });
+    const unready = await openScriptedService({ status: 503, headers, body });
+    const spoken = [
+      await bob(["plants", "add", "Fern"], stranger.url),
+      await bob(["health"], unready.url),
+    ];
+    stranger.close();
+    unready.close();
+    for (const { errors } of spoken) {
+      expect(errors).toContain("\\u009b");
+      expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
+    }
+  });
+
+  test("that redirects is not taken for a service that is ready", async () => {
+    const login = await openScriptedService({ status: 200, body: "<html>Sign in</html>" });
+    const proxy = await openScriptedService({ status: 302, headers: { location: login.url } });
+    const { exitCode, out, errors } = await bob(["health"], proxy.url);
+    login.close();
+    proxy.close();
+    expect([exitCode, out, login.requests.length]).toEqual([6, "", 0]);
+    expect(errors).toContain("doesn't respond like a Plant Store (status 302). Check --url.");
   });
 });

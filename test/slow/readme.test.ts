@@ -5,9 +5,9 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { gather, readOutput, waitFor } from "../end-to-end/running-service.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { gather, readOutput, waitFor } from "./running-service.ts";
 
 const root = join(import.meta.dir, "../..");
 setDefaultTimeout(120_000);
