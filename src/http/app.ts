@@ -8,7 +8,6 @@ import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import type { RateLimiter, UsageLimits } from "../rate-limit/rate-limiter.ts";
 import { Admission } from "./admission.ts";
 import { type Arrival, checkHost, createReceive } from "./arrival.ts";
 import { checkFraming } from "./body.ts";
@@ -23,6 +22,7 @@ import {
 import type { Context, Operation, Reply } from "./operation.ts";
 import { operations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
+import type { RateLimiter, UsageLimits } from "./rate-limiter.ts";
 import { readInput } from "./request.ts";
 import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";

@@ -12,16 +12,16 @@ import { Plants } from "../domain/plants.ts";
 import { type App, createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
-import { ReservedBytes } from "../http/reserved-bytes.ts";
-import { Scheduler } from "../http/scheduler.ts";
-import type { Log } from "../log.ts";
-import { Metrics, type Report } from "../metrics.ts";
 import {
   type BucketMemory,
   createBucketMemory,
   RateLimiter,
   unlimited,
-} from "../rate-limit/rate-limiter.ts";
+} from "../http/rate-limiter.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
+import { Scheduler } from "../http/scheduler.ts";
+import type { Log } from "../log.ts";
+import { Metrics, type Report } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";

@@ -14,8 +14,8 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
-import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
 import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
 import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
