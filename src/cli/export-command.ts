@@ -1,12 +1,11 @@
 /** `plantstore export`: the plants of a garden to a file or to standard output. */
 import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
 import { extname } from "node:path";
-import { PlantRenderer } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderCount, renderDuration } from "../../client/files/renderer.ts";
 import { formatOf } from "../../client/files/rows.ts";
 import type { Plant } from "../../client/plant-store.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { mapFileError } from "../storage/failures.ts";
-import { renderCount, renderDuration } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
