@@ -222,7 +222,7 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
     "Until the certificate expires; negative after that.",
     ({ certificateSeconds }) => certificateSeconds,
   ],
-  process_resident_memory_bytes: ["Resident memory.", residentBytes],
+  process_resident_memory_bytes: ["Resident memory.", () => process.memoryUsage.rss()],
   process_cpu_seconds_total: ["Processor time used.", cpuSeconds],
   process_start_time_seconds: [
     "When the process started.",
@@ -283,15 +283,6 @@ function* renderRequests(requests: Counts["requests"]) {
         yield `{operation="${operation}",method="${method}",status="${status}"} ${count}`;
       }
     }
-  }
-}
-
-/** Absent if no file descriptor is left to read it: the other metrics matter most then. */
-function residentBytes(): number | undefined {
-  try {
-    return process.memoryUsage.rss();
-  } catch {
-    return undefined;
   }
 }
 
