@@ -25,7 +25,7 @@ import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
-import { type Certificate, remainingMs } from "./certificate.ts";
+import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 import { claimPort, listen, type Server } from "./port.ts";
 import { Readiness } from "./readiness.ts";
@@ -96,7 +96,7 @@ async function startServing(
         () => true,
         () => false,
       ),
-      certificateSeconds: certificate && remainingMs(certificate) / 1_000,
+      certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
