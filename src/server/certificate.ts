@@ -1,4 +1,4 @@
-/** The certificate that the service shows and its private key, read from their files and checked. */
+/** The certificate that the service shows and its private key, read from files and checked. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { whyNot } from "../storage/failures.ts";
