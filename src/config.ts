@@ -321,8 +321,12 @@ function or<const Word extends string, Value>(
 function isTrusted(text: string): boolean {
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || /[#\s]/.test(text)) return false;
-  const isLocal = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
-  return url.protocol === "https:" || (url.protocol === "http:" && isLocal);
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+}
+
+/** Whether only this machine can reach it. URLs have brackets around an IPv6 address. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 }
 
 function parseList(text: string): readonly string[] | undefined {

@@ -8,7 +8,7 @@ import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
-import { type App, createApp } from "../http/app.ts";
+import { createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
 import {
@@ -27,7 +27,7 @@ import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
 import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import { claimPort, listen, type Server } from "./port.ts";
+import { listen, type Server } from "./port.ts";
 import { Readiness } from "./readiness.ts";
 
 /** How long clients have to read the end of their stream of events. */
@@ -74,7 +74,7 @@ export async function openListener(
     withoutEvents: config.events === "off",
   });
   try {
-    return await startServing(config, storage, log, metrics, opening.share === undefined);
+    return await startServing(config, storage, log, metrics);
   } catch (error) {
     await storage.close();
     throw error;
@@ -86,7 +86,6 @@ async function startServing(
   storage: Storage,
   log: Log,
   metrics: Metrics,
-  isFirst: boolean,
 ): Promise<Listener> {
   const { certificate } = config;
   // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
@@ -105,7 +104,6 @@ async function startServing(
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
-  if (isFirst) claimPort(config);
   const server = listen(config, app);
   feed.disconnect = (request) => server.disconnect(request);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
@@ -170,15 +168,7 @@ type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   };
 
 /** The parts that serve requests. */
-export interface Assembly {
-  readonly app: App;
-  readonly authenticator: Authenticator;
-  /** Absent if no issuer is configured. */
-  readonly jwts: JwtVerifier | undefined;
-  readonly writer: GroupCommit;
-  readonly feed: EventFeed;
-  readonly readiness: Readiness;
-}
+export type Assembly = ReturnType<typeof assemble>;
 
 /** Wires up the parts that serve requests on one thread. */
 export function assemble(
@@ -187,7 +177,7 @@ export function assemble(
   log: Log,
   metrics = new Metrics(version),
   renderMetrics = async () => metrics.render(),
-): Assembly {
+) {
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
