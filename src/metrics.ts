@@ -271,7 +271,7 @@ function observe(histogram: Histogram, bounds: readonly number[], value: number)
   }
 }
 
-/** Without a label there is always one: Prometheus sees no increase in a series that starts at 1. */
+/** Without a label there is always one: Prometheus sees no increase in one that starts at 1. */
 function renderHistograms(
   [, bounds, label]: HistogramFamily,
   series: Readonly<Record<string, Histogram>> = label ? {} : { "": emptyHistogram(bounds) },
