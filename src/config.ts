@@ -80,15 +80,6 @@ const audiences: Parser<readonly string[]> = {
   parse: (value) => (value === "" ? [] : parseList(value)),
   expected: "names such as https://plants.example, separated by commas",
 };
-/** Signed with a private key that only the issuer has: never `none`, never a shared secret. */
-const algorithmNames = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"];
-const algorithms: Parser<readonly string[]> = {
-  parse(value) {
-    const names = parseList(value);
-    return names?.every((name) => algorithmNames.includes(name)) ? names : undefined;
-  },
-  expected: `some of ${algorithmNames.join(", ")}, separated by commas`,
-};
 const duration: Parser<number> = {
   parse(value) {
     const durationMs = parseDuration(value);
@@ -138,8 +129,6 @@ export const settings = {
     "what JWTs must be meant for (claim aud): one of these, separated by commas", audiences),
   jwtJwksUrl: row("--jwt-jwks-url URL", "",
     "where the issuer's keys are; by default its discovery document says so", keysUrl),
-  jwtAlgorithms: row("--jwt-algorithms LIST", "RS256,ES256,EdDSA",
-    "accepted signature algorithms, separated by commas", algorithms),
   jwtGardenClaim: row("--jwt-garden-claim NAME", "sub",
     "the claim of JWTs that names the garden", claimName),
   jwtScopeClaim: row("--jwt-scope-claim NAME", "scope",
@@ -148,8 +137,6 @@ export const settings = {
     "the scope that lets a JWT read, such as plants:read", scopeName),
   jwtWriteScope: row("--jwt-write-scope NAME", "write",
     "the scope that lets a JWT read and write", scopeName),
-  jwtClockSkewSeconds: row("--jwt-clock-skew-seconds NUMBER", 30,
-    "how far the issuer's clock may be off", integer(0, 300)),
   rateLimit: row("--rate-limit RATE|off", "off",
     "requests that a token may make, such as 100/60s or 5000/h", or("off", rate)),
   gardenPlantsMax: row("--garden-plants-max NUMBER|off", "off",
@@ -190,12 +177,10 @@ export function readConfig(flags: Flags, environment: Environment) {
     issuer: read("jwtIssuer"),
     audiences: read("jwtAudience"),
     keysUrl: read("jwtJwksUrl") || undefined,
-    algorithms: read("jwtAlgorithms"),
     gardenClaim: read("jwtGardenClaim"),
     scopeClaim: read("jwtScopeClaim"),
     readScope: read("jwtReadScope"),
     writeScope: read("jwtWriteScope"),
-    clockSkewSeconds: read("jwtClockSkewSeconds"),
   };
   requireTogether({ "--jwt-issuer": jwt.issuer, "--jwt-audience": jwt.audiences.join() });
   if (jwt.keysUrl) requireTogether({ "--jwt-jwks-url": jwt.keysUrl, "--jwt-issuer": jwt.issuer });
