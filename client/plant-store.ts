@@ -8,7 +8,6 @@ import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
-  CreateManyOptions,
   CreateOptions,
   CreateResult,
   DeleteOptions,
@@ -17,7 +16,6 @@ import type {
   EventPage,
   EventPageOptions,
   EventsOptions,
-  GetOptions,
   ListOptions,
   Me,
   Page,
@@ -138,14 +136,13 @@ export class PlantStore {
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
-    options: CreateManyOptions = {},
+    options: CreateOptions = {},
   ): Promise<CreateResult[]> {
-    const { idempotencyKey = makeIdempotencyKey(), signal, onProgress } = options;
+    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
     if (idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
     const results: CreateResult[] = [];
-    let refused = 0;
     for await (const items of toBulks(drafts, renderDraft)) {
       const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
       const response = await this.#call("POST", "/plants/bulk", {
@@ -156,30 +153,14 @@ export class PlantStore {
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
-      for (const result of parsed) {
-        results.push(result);
-        if (result.status !== 201) refused++;
-      }
-      onProgress?.({ done: results.length, refused });
+      for (const result of parsed) results.push(result);
     }
     return results;
   }
 
-  /**
-   * No such plant: a problem, `not-found`. With `ifNoneMatch`, resolves to `undefined` if the plant
-   * hasn't changed.
-   */
-  async get(
-    id: bigint | number,
-    options?: CallOptions & { readonly ifNoneMatch?: undefined },
-  ): Promise<StoredPlant>;
-  async get(id: bigint | number, options: GetOptions): Promise<StoredPlant | undefined>;
-  async get(id: bigint | number, { ifNoneMatch, signal }: GetOptions = {}) {
-    // Empty if a proxy removed it. Then the plant is read unconditionally.
-    const headers = { "if-none-match": ifNoneMatch || undefined };
-    const response = await this.#call("GET", plantPath(id), { headers, signal });
-    if (ifNoneMatch && response.status === 304) return undefined;
-    return parse(response, 200, parsePlant);
+  /** No such plant: a problem, `not-found`. */
+  async get(id: bigint | number, options: CallOptions = {}): Promise<StoredPlant> {
+    return parse(await this.#call("GET", plantPath(id), options), 200, parsePlant);
   }
 
   /** Resolves to `undefined` if there is no such plant. */

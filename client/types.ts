@@ -36,23 +36,6 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-export interface CreateManyOptions extends CreateOptions {
-  /** Called after each request. */
-  readonly onProgress?: ((progress: CreateProgress) => void) | undefined;
-}
-
-export interface CreateProgress {
-  /** How many plants have a result by now. */
-  readonly done: number;
-  /** How many of them were refused. */
-  readonly refused: number;
-}
-
-export interface GetOptions extends CallOptions {
-  /** The `etag` of a plant: the call resolves to `undefined` if the plant still has it. */
-  readonly ifNoneMatch?: string | undefined;
-}
-
 export interface PutOptions extends CallOptions {
   /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */
   readonly ifMatch?: string | undefined;

@@ -45,19 +45,6 @@ export const plainCases: ClientCases = {
     for (const id of ids) assert.deepEqual(await store.delete(id), { confirmed: true });
   },
 
-  async "reads a plant only if it has changed"(world) {
-    const store = openStore(world);
-    const { id, etag } = await store.create({ name: "Fern" });
-    assert.equal(await store.get(id, { ifNoneMatch: etag }), undefined);
-    await store.put(id, { name: "Royal fern" });
-    assert.equal((await store.get(id, { ifNoneMatch: etag }))?.name, "Royal fern");
-    // Where a proxy has removed it.
-    assert.equal((await store.get(id, { ifNoneMatch: "" }))?.name, "Royal fern");
-    await store.delete(id);
-    const missing = await failure(store.get(id, { ifNoneMatch: etag }), PlantStoreProblem);
-    assert.equal(missing.code, "not-found");
-  },
-
   async "finds a plant, or nothing if there is no such plant"(world) {
     const store = openStore(world);
     const { replayed, ...created } = await store.create({ name: "Fern" });
