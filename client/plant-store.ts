@@ -4,7 +4,7 @@
  */
 import { endlessPolicy, followEvents, parseEvents, streamPolicy } from "./events.ts";
 import { hasCode, PlantStoreProblem } from "./problem-error.ts";
-import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
+import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
@@ -107,7 +107,6 @@ export class PlantStore {
       limitedRetries: options.limitedRetries ?? retries,
       retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
       timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
-      pacer: new Pacer(),
     };
   }
 

@@ -173,41 +173,6 @@ export const manyCases: ClientCases = {
     },
   ),
 
-  async "shares one wait after a 429 instead of asking 16 times"(world) {
-    // As a service does that takes ten requests at once and then twenty a second.
-    let allowance = 10;
-    let filledAtMs = performance.now();
-    const statuses: number[] = [];
-    const fetch = async () => {
-      const nowMs = performance.now();
-      allowance = Math.min(10, allowance + (nowMs - filledAtMs) / 50);
-      filledAtMs = nowMs;
-      const status = allowance >= 1 ? 204 : 429;
-      statuses.push(status);
-      if (status === 204) allowance--;
-      return new Response(null, { status, headers: { "retry-after": "1" } });
-    };
-    const store = openStore(world, { fetch });
-    let id = 60;
-    const deleteInTurn = async () => {
-      while (id > 0) await store.delete(id--);
-    };
-    await Promise.all(Array.from({ length: 16 }, deleteInTurn));
-    assert.equal(statuses.filter((status) => status === 204).length, 60);
-    // The first calls are refused together, and then one a second.
-    const refused = statuses.filter((status) => status === 429).length;
-    assert.ok(refused <= 16 + 6, `refused ${refused} times`);
-
-    const abort = new AbortController();
-    const busy = Array.from({ length: 20 }, () => store.delete(1));
-    const stopped = store.delete(2, { signal: abort.signal });
-    abort.abort(new RangeError("enough"));
-    await failure(stopped, RangeError);
-    // Later calls still go one at a time.
-    await Promise.all([...busy, store.delete(3)]);
-    assert.ok(statuses.filter((status) => status === 429).length <= refused + 4);
-  },
-
   "stops deleting at the first failure that is no missing plant": scripted(
     [problemAnswer(403, "forbidden")],
     async (store, { requests }) => {
