@@ -227,11 +227,6 @@ export function readSetting<Name extends SettingName>(
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
-/** An address without its user and password. */
-function hideLogin(text: string): string {
-  return text.replace(/\/\/.*@/s, "//…@");
-}
-
 /** Whether a flag or a variable sets it. */
 export function isGiven(name: SettingName, flags: Flags, environment: Environment): boolean {
   const { flag, environment: variable } = settings[name];
@@ -256,7 +251,7 @@ export function readLimits(flags: Flags, environment: Environment): ConnectionLi
 
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {
-  return JSON.stringify(hideLogin(text));
+  return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
 }
 
 function invalid(message: string): PlantStoreError {
