@@ -109,7 +109,6 @@ describe("an invalid value", () => {
       "http://login.example",
       "http://127.0.0.1.evil.example",
       "https://user:word@login.example",
-      "https://login.example?a",
       "https://login.example#a",
     ],
     jwtJwksUrl: ["file:///keys", "http://login.example/keys"],
