@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden, runProgram, startService } from "./running-service.ts";
+import { openGarden, startService } from "./running-service.ts";
 
 /** Each command is a process of its own, and a test runs several. */
 setDefaultTimeout(120_000);
@@ -173,15 +173,5 @@ describe("an export", () => {
     const path = join(folder.path, "private.jsonl");
     expect(await bob(["export", path])).toMatchObject({ exitCode: 0 });
     expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
-
-  test("replaces no database and no backup", async () => {
-    const backup = join(folder.path, "plants.backup");
-    await runProgram(["backup", backup, "--database", service.database]);
-    for (const path of [service.database, backup]) {
-      const { exitCode, errors } = await bob(["export", path, "--format", "csv"]);
-      expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ database\b.*\n$/)]);
-    }
-    expect(await bob(["plants", "list"])).toMatchObject({ exitCode: 0 });
   });
 });
