@@ -69,15 +69,12 @@ interface CallDetails extends CreateOptions {
   readonly policy?: Partial<RetryPolicy> | undefined;
 }
 
-const pageSizeDefault = 1_000;
-/** Up to this limit, the service links to the next page. */
-const linkedMax = 1_000;
+/** The service links to the next page up to this limit. */
+const pageSizeMax = 1_000;
 /** Leaves room for the number of a bulk. */
 const manyKeyCharactersMax = 230;
 /** Each 412 means that somebody else's change was stored, so few updates need many tries. */
 const updateTriesMax = 100;
-/** A longer timer fires at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /**
  * Calls throw `PlantStoreProblem` if the service refuses, `PlantStoreUnreachable` if it doesn't
@@ -106,7 +103,7 @@ export class PlantStore {
       retries,
       limitedRetries: options.limitedRetries ?? retries,
       retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
-      timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
+      timeoutMs: options.timeoutMs ?? 30_000,
     };
   }
 
@@ -241,7 +238,7 @@ export class PlantStore {
 
   /** The same as `list`, a page at a time. */
   async *pages(options: ListOptions = {}): AsyncGenerator<Plant[], void, undefined> {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
+    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeMax } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
@@ -255,16 +252,15 @@ export class PlantStore {
     }
   }
 
-  /** One page of up to `limit` plants. */
+  /** One page of up to `limit` plants, at most 1,000. */
   async page(options: Omit<ListOptions, "pageSize"> = {}): Promise<Page> {
-    const { limit = pageSizeDefault, after, tag, q, order, signal } = options;
+    const { after, tag, q, order, signal } = options;
+    const limit = Math.min(options.limit ?? pageSizeMax, pageSizeMax);
     const position = after === undefined ? after : formatId(after);
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
     const response = await this.#call("GET", `/plants?${query}`, { signal });
     return parse(response, 200, ({ text, headers }) => {
       const plants = parsePlants(text);
-      // A longer list has no link. If it is full, there may be more.
-      if (limit > linkedMax) return { plants, next: plants[limit - 1]?.id };
       // With a limit of 0, the link repeats the position we asked for.
       const next = limit === 0 ? undefined : parseNext(headers, position);
       return { plants, next: next === undefined ? next : parseId(next) };
@@ -276,7 +272,7 @@ export class PlantStore {
     const { limit = Number.POSITIVE_INFINITY, signal } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
-      const query = renderQuery({ limit: Math.min(remaining, pageSizeDefault), after });
+      const query = renderQuery({ limit: Math.min(remaining, pageSizeMax), after });
       const response = await this.#call("GET", `/tags?${query}`, { signal });
       const { tags, next } = parse(response, 200, ({ text, headers }) => ({
         tags: parseTags(text),
@@ -320,7 +316,7 @@ export class PlantStore {
   }
 
   async #eventPage(
-    { after, limit = pageSizeDefault, signal }: EventPageOptions,
+    { after, limit = pageSizeMax, signal }: EventPageOptions,
     policy?: Partial<RetryPolicy>,
   ): Promise<EventPage> {
     const query = renderQuery({ limit, after });
@@ -377,18 +373,23 @@ export class PlantStore {
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
     }
+    const url = this.#url + path;
+    // If the runtime silently resent the others, a delete would get 404 and a conditional put 412,
+    // each because of its own first try.
+    const mayRuntimeResend = method === "GET" || idempotencyKey !== undefined;
     const request = {
-      url: this.#url + path,
+      url,
+      method,
       headers,
-      // If the runtime silently resent the others, a delete would get 404 and a conditional put
-      // 412, each because of its own first try.
-      mayRuntimeResend: method === "GET" || idempotencyKey !== undefined,
+      body,
+      mayRuntimeResend,
       isStream,
+      idempotencyKey,
+      signal,
     };
     const sendWith = async (authorization: Promise<string>) => {
       headers.set("authorization", await authorization);
-      const whole = { method, body, idempotencyKey, signal, ...request };
-      return send(whole, { ...this.#policy, ...policy });
+      return send(request, { ...this.#policy, ...policy });
     };
     const used = this.#authorize();
     const first = await sendWith(used);

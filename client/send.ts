@@ -1,5 +1,6 @@
 /** Sends a request, with timeouts and retries. It knows nothing about plants. */
 import { PlantStoreUnreachable, readRetryAfter } from "./problem-error.ts";
+import type { PlantStoreOptions } from "./types.ts";
 
 interface ClientRequest {
   readonly url: string;
@@ -15,17 +16,9 @@ interface ClientRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface RetryPolicy {
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** After failures. */
-  readonly retries: number;
-  /** After 429. */
-  readonly limitedRetries: number;
-  /** The longest `Retry-After` to wait for. */
-  readonly retryAfterMsMax: number;
-  /** For each try, to the last byte of the response. */
-  readonly timeoutMs: number;
-}
+export type RetryPolicy = Required<
+  Pick<PlantStoreOptions, "fetch" | "retries" | "limitedRetries" | "retryAfterMsMax" | "timeoutMs">
+>;
 
 /** What came back from a try. */
 interface ReceivedResponse {
