@@ -4,11 +4,10 @@
  */
 import { endlessPolicy, followEvents, parseEvents, streamPolicy } from "./events.ts";
 import { hasCode, PlantStoreProblem } from "./problem-error.ts";
-import { type ClientResponse, Pacer, type RetryPolicy, send } from "./send.ts";
+import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
-  CreateManyOptions,
   CreateOptions,
   CreateResult,
   DeleteOptions,
@@ -17,7 +16,6 @@ import type {
   EventPage,
   EventPageOptions,
   EventsOptions,
-  GetOptions,
   ListOptions,
   Me,
   Page,
@@ -74,13 +72,10 @@ interface CallDetails extends CreateOptions {
   readonly policy?: Partial<RetryPolicy> | undefined;
 }
 
-const pageSizeDefault = 1_000;
-/** Up to this limit, the service links to the next page. */
-const linkedMax = 1_000;
+/** The service links to the next page up to this limit. */
+const pageSizeMax = 1_000;
 /** Leaves room for the number of a bulk. */
 const manyKeyCharactersMax = 230;
-/** A longer timer fires at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /**
  * Calls throw `PlantStoreProblem` if the service refuses, `PlantStoreUnreachable` if it doesn't
@@ -109,8 +104,7 @@ export class PlantStore {
       retries,
       limitedRetries: options.limitedRetries ?? retries,
       retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
-      timeoutMs: Math.min(options.timeoutMs ?? 30_000, timerMsMax),
-      pacer: new Pacer(),
+      timeoutMs: options.timeoutMs ?? 30_000,
     };
   }
 
@@ -139,14 +133,13 @@ export class PlantStore {
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
-    options: CreateManyOptions = {},
+    options: CreateOptions = {},
   ): Promise<CreateResult[]> {
-    const { idempotencyKey = makeIdempotencyKey(), signal, onProgress } = options;
+    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
     if (idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
     const results: CreateResult[] = [];
-    let refused = 0;
     for await (const items of toBulks(drafts, renderDraft)) {
       const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
       const response = await this.#call("POST", "/plants/bulk", {
@@ -157,30 +150,14 @@ export class PlantStore {
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
-      for (const result of parsed) {
-        results.push(result);
-        if (result.status !== 201) refused++;
-      }
-      onProgress?.({ done: results.length, refused });
+      for (const result of parsed) results.push(result);
     }
     return results;
   }
 
-  /**
-   * No such plant: a problem, `not-found`. With `ifNoneMatch`, resolves to `undefined` if the plant
-   * hasn't changed.
-   */
-  async get(
-    id: bigint | number,
-    options?: CallOptions & { readonly ifNoneMatch?: undefined },
-  ): Promise<StoredPlant>;
-  async get(id: bigint | number, options: GetOptions): Promise<StoredPlant | undefined>;
-  async get(id: bigint | number, { ifNoneMatch, signal }: GetOptions = {}) {
-    // Empty if a proxy removed it. Then the plant is read unconditionally.
-    const headers = { "if-none-match": ifNoneMatch || undefined };
-    const response = await this.#call("GET", plantPath(id), { headers, signal });
-    if (ifNoneMatch && response.status === 304) return undefined;
-    return parse(response, 200, parsePlant);
+  /** No such plant: a problem, `not-found`. */
+  async get(id: bigint | number, options: CallOptions = {}): Promise<StoredPlant> {
+    return parse(await this.#call("GET", plantPath(id), options), 200, parsePlant);
   }
 
   /** Resolves to `undefined` if there is no such plant. */
@@ -260,7 +237,7 @@ export class PlantStore {
 
   /** The same as `list`, a page at a time. */
   async *pages(options: ListOptions = {}): AsyncGenerator<Plant[], void, undefined> {
-    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeDefault } = options;
+    const { limit = Number.POSITIVE_INFINITY, pageSize = pageSizeMax } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       if (pageSize === 0) throw new RangeError("A page must have at least one plant.");
@@ -274,16 +251,15 @@ export class PlantStore {
     }
   }
 
-  /** One page of up to `limit` plants. */
+  /** One page of up to `limit` plants, at most 1,000. */
   async page(options: Omit<ListOptions, "pageSize"> = {}): Promise<Page> {
-    const { limit = pageSizeDefault, after, tag, q, order, signal } = options;
+    const { after, tag, q, order, signal } = options;
+    const limit = Math.min(options.limit ?? pageSizeMax, pageSizeMax);
     const position = after === undefined ? after : formatId(after);
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
     const response = await this.#call("GET", `/plants?${query}`, { signal });
     return parse(response, 200, ({ text, headers }) => {
       const plants = parsePlants(text);
-      // A longer list has no link. If it is full, there may be more.
-      if (limit > linkedMax) return { plants, next: plants[limit - 1]?.id };
       // With a limit of 0, the link repeats the position we asked for.
       const next = limit === 0 ? undefined : parseNext(headers, position);
       return { plants, next: next === undefined ? next : parseId(next) };
@@ -295,7 +271,7 @@ export class PlantStore {
     const { limit = Number.POSITIVE_INFINITY, signal } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
-      const query = renderQuery({ limit: Math.min(remaining, pageSizeDefault), after });
+      const query = renderQuery({ limit: Math.min(remaining, pageSizeMax), after });
       const response = await this.#call("GET", `/tags?${query}`, { signal });
       const { tags, next } = parse(response, 200, ({ text, headers }) => ({
         tags: parseTags(text),
@@ -339,7 +315,7 @@ export class PlantStore {
   }
 
   async #eventPage(
-    { after, limit = pageSizeDefault, signal }: EventPageOptions,
+    { after, limit = pageSizeMax, signal }: EventPageOptions,
     policy?: Partial<RetryPolicy>,
   ): Promise<EventPage> {
     const query = renderQuery({ limit, after });
@@ -415,18 +391,23 @@ export class PlantStore {
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
     }
+    const url = this.#url + path;
+    // If the runtime silently resent the others, a delete would get 404 and a conditional put 412,
+    // each because of its own first try.
+    const mayRuntimeResend = method === "GET" || idempotencyKey !== undefined;
     const request = {
-      url: this.#url + path,
+      url,
+      method,
       headers,
-      // If the runtime silently resent the others, a delete would get 404 and a conditional put
-      // 412, each because of its own first try.
-      mayRuntimeResend: method === "GET" || idempotencyKey !== undefined,
+      body,
+      mayRuntimeResend,
       isStream,
+      idempotencyKey,
+      signal,
     };
     const sendWith = async (authorization: Promise<string>) => {
       headers.set("authorization", await authorization);
-      const whole = { method, body, idempotencyKey, signal, ...request };
-      return send(whole, { ...this.#policy, ...policy });
+      return send(request, { ...this.#policy, ...policy });
     };
     const used = this.#authorize();
     const first = await sendWith(used);

@@ -62,32 +62,6 @@ test("it waits as many seconds, or until the date, that it is asked to", async (
   expect(second).toBeWithin(28_000, 30_300);
 });
 
-test("calls share one wait after a 429, and then go one at a time", async () => {
-  let isOpen = false;
-  let [running, mostRunning] = [0, 0];
-  const statuses: number[] = [];
-  const store = open(async () => {
-    mostRunning = Math.max(mostRunning, ++running);
-    await new Promise(setImmediate);
-    running--;
-    statuses.push(isOpen ? 204 : 429);
-    return isOpen ? new Response(null, { status: 204 }) : limited("1");
-  });
-  const calls = Array.from({ length: 16 }, (_, id) => store.delete(id));
-  while (statuses.length < 16) await new Promise(setImmediate);
-  // All were sent together, and from now on one is.
-  expect(mostRunning).toBe(16);
-  mostRunning = 0;
-  isOpen = true;
-  const abort = new AbortController();
-  const stopped = store.delete(16, { signal: abort.signal }).catch((error) => error.message);
-  abort.abort(new RangeError("enough"));
-  expect(await stopped).toBe("enough");
-  await Promise.all([...calls, store.delete(17)]);
-  expect(mostRunning).toBe(1);
-  expect(statuses.filter((status) => status === 204)).toHaveLength(17);
-});
-
 // The client's package can't import the service's types, so the compiler compares them here.
 test("it names every code of the service, and no other", () => {
   const ofClient: Exclude<ProblemCode, "unexpected"> = "conflict" as ErrorCode;

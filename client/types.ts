@@ -1,6 +1,5 @@
 /** What callers pass to the client, and what they get. */
 import type { ProblemCode } from "./problem-error.ts";
-import type { RetryPolicy } from "./send.ts";
 
 export interface PlantStoreOptions {
   /** Where the service is, with its base path: `https://plants.example/v1`. */
@@ -12,7 +11,7 @@ export interface PlantStoreOptions {
    */
   readonly token: string | undefined | (() => string | undefined | Promise<string | undefined>);
   /** Replaces the global `fetch`. */
-  readonly fetch?: RetryPolicy["fetch"];
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /**
    * Default 10, which takes about 20 seconds. Every call is retried; docs/client.md says what a
    * retry can do.
@@ -34,23 +33,6 @@ export interface CallOptions {
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new random key. */
   readonly idempotencyKey?: string | undefined;
-}
-
-export interface CreateManyOptions extends CreateOptions {
-  /** Called after each request. */
-  readonly onProgress?: ((progress: CreateProgress) => void) | undefined;
-}
-
-export interface CreateProgress {
-  /** How many plants have a result by now. */
-  readonly done: number;
-  /** How many of them were refused. */
-  readonly refused: number;
-}
-
-export interface GetOptions extends CallOptions {
-  /** The `etag` of a plant: the call resolves to `undefined` if the plant still has it. */
-  readonly ifNoneMatch?: string | undefined;
 }
 
 export interface UpdateOptions extends CallOptions {
@@ -78,7 +60,7 @@ export interface ListOptions extends CallOptions {
   readonly q?: string | undefined;
   /** `desc`: by descending id, the newest first. */
   readonly order?: "asc" | "desc" | undefined;
-  /** How many plants to fetch at a time: 1,000 by default. */
+  /** How many plants to fetch at a time, up to 1,000, which is the default. */
   readonly pageSize?: number | undefined;
 }
 
@@ -197,10 +179,7 @@ export interface EventPage {
 
 export interface Page {
   readonly plants: Plant[];
-  /**
-   * The id that the next page starts after; absent on the last page, and with a limit of 0. With a
-   * limit above 1,000, the next page may be empty.
-   */
+  /** The id that the next page starts after; absent on the last page, and with a limit of 0. */
   readonly next: bigint | undefined;
 }
 

@@ -2,7 +2,7 @@
  * The panel that shows who did what in the garden, and when, newest first, as it happens. It stays
  * open beside the list while people work. On a small screen it covers the page.
  */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import { describeError, type Plant, type PlantEvent } from "./api.ts";
 import { find, make, setChildren, show, whileBusy } from "./elements.ts";
 import { describeTime } from "./garden-words.ts";

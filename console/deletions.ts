@@ -1,5 +1,5 @@
 /** Undoes deletions: the same plants come back, with the same ids. */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import { describeError, makeIdempotencyKey, type Plant } from "./api.ts";
 import { announce, find, message, notify, show, whileBusy } from "./elements.ts";
 import { api } from "./session.ts";

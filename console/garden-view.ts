@@ -2,7 +2,7 @@
  * The page of a garden. The address says what to show; this loads it, draws it, and keeps it up to
  * date with what happens here and elsewhere.
  */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import { Activity } from "./activity.ts";
 import { AddForm } from "./add-form.ts";
 import { Address, type Place } from "./address.ts";

@@ -1,5 +1,5 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import {
   describeError,
   type Me,

@@ -1,5 +1,5 @@
 /** Selecting plants, and deleting them together. */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import { describeError, isSame, type Plant, pageSize, pageSizeMax, type Summary } from "./api.ts";
 import { confirm, find, message, notify, show, whileBusy } from "./elements.ts";
 import { countPlants, isFiltered } from "./garden-words.ts";

@@ -1,5 +1,5 @@
 /** Plants by tag, as bars that choose a tag. On a phone they are chips. */
-import { renderCount } from "../src/wording.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import type { TagCount } from "./api.ts";
 import { find, make, setChildren, show } from "./elements.ts";
 

@@ -1,7 +1,7 @@
 /** The card of an import or export: its progress, its result, and what to do next. */
 import { renderLine } from "../client/files/check.ts";
+import { renderCount } from "../client/files/renderer.ts";
 import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
-import { renderCount } from "../src/wording.ts";
 import { describeError } from "./api.ts";
 import { announce, find, make, show } from "./elements.ts";
 

@@ -1,10 +1,9 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
 import { checkRows, describeInvalid, type FileCheck } from "../client/files/check.ts";
 import { describeImport, Importer, makeImportKey } from "../client/files/importer.ts";
-import { PlantRenderer } from "../client/files/renderer.ts";
+import { PlantRenderer, renderCount } from "../client/files/renderer.ts";
 import { formatOf, readRows, type ValidRow } from "../client/files/rows.ts";
 import { makeIdempotencyKey } from "../client/plant-store.ts";
-import { renderCount } from "../src/wording.ts";
 import { describeError, type Query } from "./api.ts";
 import { find, make, message } from "./elements.ts";
 import { api } from "./session.ts";

@@ -43,12 +43,8 @@ const path = text("the path of a file", () => true);
 const hostName = text("an IP address or a host name", (value) => /^[\w.:-]+$/.test(value));
 const scopeName = text("the name of a scope", (value) => /^[!#-[\]-~]{1,200}$/.test(value));
 const claimName = text("the name of a claim", (value) => /^\S{1,200}$/.test(value));
-const issuerUrl = text(
+const trustedUrl = text(
   "an address such as https://login.example; http only on this machine",
-  (value) => value === "" || (isTrusted(value) && !value.includes("?")),
-);
-const keysUrl = text(
-  "an address such as https://login.example/keys; http only on this machine",
   (value) => value === "" || isTrusted(value),
 );
 /** Nothing, quotes, `:memory:`, or a URL, even a misspelled one, which may hold a password. */
@@ -60,46 +56,27 @@ const databaseAddress: Parser<string> = {
   ),
   isSecret: true,
 };
-const serviceUrl: Parser<string> = {
-  parse: (value) =>
-    /^https?:\/\/[^/?#@]/.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
-      ? value.replace(/\/+$/, "")
-      : undefined,
-  expected: "an address such as https://plants.example/v1",
-};
-const basePath: Parser<string> = {
-  parse: (value) =>
-    /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(value) ? value.replace(/\/$/, "") : undefined,
-  expected: "a path such as /v1",
-};
-const origins: Parser<"*" | readonly string[]> = {
-  parse: parseOrigins,
-  expected: "* or origins such as https://plants.example, separated by commas",
-};
-const audiences: Parser<readonly string[]> = {
-  parse: (value) => (value === "" ? [] : parseList(value)),
-  expected: "names such as https://plants.example, separated by commas",
-};
-/** Signed with a private key that only the issuer has: never `none`, never a shared secret. */
-const algorithmNames = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"];
-const algorithms: Parser<readonly string[]> = {
-  parse(value) {
-    const names = parseList(value);
-    return names?.every((name) => algorithmNames.includes(name)) ? names : undefined;
-  },
-  expected: `some of ${algorithmNames.join(", ")}, separated by commas`,
-};
-const duration: Parser<number> = {
-  parse(value) {
-    const durationMs = parseDuration(value);
-    return durationMs >= 60_000 ? durationMs : undefined;
-  },
-  expected: "a time such as 7d, 12h or 90m",
-};
-const rate: Parser<{ readonly requests: number; readonly windowSeconds: number }> = {
-  parse: parseRate,
-  expected: "a rate from 1/d to 1000000/s, such as 100/60s or 5000/h",
-};
+const serviceUrl = parser("an address such as https://plants.example/v1", (value) =>
+  /^https?:\/\/[^/?#@]/.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)
+    ? value.replace(/\/+$/, "")
+    : undefined,
+);
+const basePath = parser("a path such as /v1", (value) =>
+  /^(?:\/(?!\.)[\w.~-]+)*\/?$/.test(value) ? value.replace(/\/$/, "") : undefined,
+);
+const origins = parser(
+  "* or origins such as https://plants.example, separated by commas",
+  parseOrigins,
+);
+const audiences = parser("names such as https://plants.example, separated by commas", (value) => {
+  const names: readonly string[] = value === "" ? [] : value.split(",").map((name) => name.trim());
+  return names.includes("") ? undefined : names;
+});
+const duration = parser("a time such as 7d, 12h or 90m", (value) => {
+  const durationMs = parseDuration(value);
+  return durationMs >= 60_000 ? durationMs : undefined;
+});
+const rate = parser("a rate from 1/d to 1000000/s, such as 100/60s or 5000/h", parseRate);
 
 /** Threads cost memory, and beyond a few of them the committing thread is the bottleneck. */
 const automaticThreadsMax = 4;
@@ -133,13 +110,11 @@ export const settings = {
     "certificate and its chain (PEM), for https", path),
   tlsKey: row("--tls-key PATH", "", "the certificate's private key (PEM)", path),
   jwtIssuer: row("--jwt-issuer URL", "",
-    "the OpenID issuer whose JWTs are accepted as tokens", issuerUrl),
+    "the OpenID issuer whose JWTs are accepted as tokens", trustedUrl),
   jwtAudience: row("--jwt-audience LIST", "",
     "what JWTs must be meant for (claim aud): one of these, separated by commas", audiences),
   jwtJwksUrl: row("--jwt-jwks-url URL", "",
-    "where the issuer's keys are; by default its discovery document says so", keysUrl),
-  jwtAlgorithms: row("--jwt-algorithms LIST", "RS256,ES256,EdDSA",
-    "accepted signature algorithms, separated by commas", algorithms),
+    "where the issuer's keys are; by default its discovery document says so", trustedUrl),
   jwtGardenClaim: row("--jwt-garden-claim NAME", "sub",
     "the claim of JWTs that names the garden", claimName),
   jwtScopeClaim: row("--jwt-scope-claim NAME", "scope",
@@ -148,8 +123,6 @@ export const settings = {
     "the scope that lets a JWT read, such as plants:read", scopeName),
   jwtWriteScope: row("--jwt-write-scope NAME", "write",
     "the scope that lets a JWT read and write", scopeName),
-  jwtClockSkewSeconds: row("--jwt-clock-skew-seconds NUMBER", 30,
-    "how far the issuer's clock may be off", integer(0, 300)),
   rateLimit: row("--rate-limit RATE|off", "off",
     "requests that a token may make, such as 100/60s or 5000/h", or("off", rate)),
   gardenPlantsMax: row("--garden-plants-max NUMBER|off", "off",
@@ -190,12 +163,10 @@ export function readConfig(flags: Flags, environment: Environment) {
     issuer: read("jwtIssuer"),
     audiences: read("jwtAudience"),
     keysUrl: read("jwtJwksUrl") || undefined,
-    algorithms: read("jwtAlgorithms"),
     gardenClaim: read("jwtGardenClaim"),
     scopeClaim: read("jwtScopeClaim"),
     readScope: read("jwtReadScope"),
     writeScope: read("jwtWriteScope"),
-    clockSkewSeconds: read("jwtClockSkewSeconds"),
   };
   requireTogether({ "--jwt-issuer": jwt.issuer, "--jwt-audience": jwt.audiences.join() });
   if (jwt.keysUrl) requireTogether({ "--jwt-jwks-url": jwt.keysUrl, "--jwt-issuer": jwt.issuer });
@@ -242,11 +213,6 @@ export function readSetting<Name extends SettingName>(
   throw invalid(`${source} must be ${row.expected}${shown}.`);
 }
 
-/** An address without its user and password. */
-function hideLogin(text: string): string {
-  return text.replace(/\/\/.*@/s, "//…@");
-}
-
 /** Whether a flag or a variable sets it. */
 export function isGiven(name: SettingName, flags: Flags, environment: Environment): boolean {
   const { flag, environment: variable } = settings[name];
@@ -271,7 +237,7 @@ export function readLimits(flags: Flags, environment: Environment): ConnectionLi
 
 /** An invalid text as it may be shown: an address without its user and password. */
 export function quoteText(text: string): string {
-  return JSON.stringify(hideLogin(text));
+  return JSON.stringify(text.replace(/\/\/.*@/s, "//…@"));
 }
 
 function invalid(message: string): PlantStoreError {
@@ -286,48 +252,42 @@ function requireTogether(values: Readonly<Record<string, string>>): void {
   throw invalid(`${names.join(" and ")} belong together; ${missing.join()} is missing.`);
 }
 
+function parser<Value>(expected: string, parse: Parser<Value>["parse"]): Parser<Value> {
+  return { parse, expected };
+}
+
 function text(expected: string, isValid: (value: string) => boolean): Parser<string> {
-  return { parse: (value) => (isValid(value) ? value : undefined), expected };
+  return parser(expected, (value) => (isValid(value) ? value : undefined));
 }
 
 export function integer(min: number, max: number): Parser<number> {
-  return {
-    parse: (text) =>
-      /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
-        ? Number(text)
-        : undefined,
-    expected: `a whole number from ${min} to ${max}`,
-  };
+  return parser(`a whole number from ${min} to ${max}`, (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    return number >= min && number <= max ? number : undefined;
+  });
 }
 
 export function choice<const Choice extends string>(...choices: readonly Choice[]): Parser<Choice> {
-  return {
-    parse: (text) => choices.find((each) => each === text),
-    expected: `one of ${choices.join(", ")}`,
-  };
+  return parser(`one of ${choices.join(", ")}`, (text) => choices.find((each) => each === text));
 }
 
 function or<const Word extends string, Value>(
   word: Word,
   { parse, expected }: Parser<Value>,
 ): Parser<Word | Value> {
-  return {
-    parse: (text) => (text === word ? word : parse(text)),
-    expected: `${word} or ${expected}`,
-  };
+  return parser(`${word} or ${expected}`, (text) => (text === word ? word : parse(text)));
 }
 
 /** Whether responses from a URL can be trusted: over TLS, or from this machine. */
 function isTrusted(text: string): boolean {
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || /[#\s]/.test(text)) return false;
-  const isLocal = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
-  return url.protocol === "https:" || (url.protocol === "http:" && isLocal);
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }
 
-function parseList(text: string): readonly string[] | undefined {
-  const names = text.split(",").map((name) => name.trim());
-  return names.every((name) => name !== "") ? names : undefined;
+/** Whether only this machine can reach it. URLs have brackets around an IPv6 address. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/.test(host);
 }
 
 function parseOrigins(text: string): "*" | readonly string[] | undefined {

@@ -1,33 +1,52 @@
 /** Counters, gauges and histograms, rendered in the text format of Prometheus. */
 import type { PoolUse, StorageSizes } from "./storage/storage.ts";
 
-const durationBucketsSeconds = [
+const durationBounds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
-/** SQLite reads a page in less time than the first of those buckets. */
-const readBucketsSeconds = [0.0001, ...durationBucketsSeconds];
-const groupBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+type HistogramFamily = readonly [help: string, bounds: readonly number[], label?: string];
+
+/** By name: help, upper bounds of the buckets, and the label of the series if there are several. */
+// biome-ignore format: a table.
+const histograms = {
+  plantstore_request_duration_seconds:
+    ["From the request's headers to the last byte handed over.", durationBounds, "operation"],
+  plantstore_commit_group_size:
+    ["Writes that shared one commit.", [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]],
+  plantstore_commit_duration_seconds:
+    ["How long a commit took, from its start until it was on stable storage.", durationBounds],
+  plantstore_commit_wait_seconds:
+    ["How long the first write of a group waited for its commit to start.", durationBounds],
+  plantstore_event_delay_seconds:
+    ["From a write to the sending of its event, to each listener that waited for it.", durationBounds],
+  // SQLite reads a page in less time than the first of the other bounds.
+  plantstore_read_duration_seconds:
+    ["How long the storage took to read plants.", [0.0001, ...durationBounds]],
+} as const satisfies Readonly<Record<string, HistogramFamily>>;
+
 /** Other methods share one label, so that no client can create endless labels. */
 const countedMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"]);
 
 /** Numbers only, in objects and arrays, so that the counts of threads can be added. */
-export interface Counts {
-  /** By operation, method and status. */
-  readonly requests: Record<string, Record<string, Record<number, number>>>;
-  /** By operation. */
-  readonly durations: Record<string, Histogram>;
-  readonly readDurations: Histogram;
-  readonly commitWaits: Histogram;
-  readonly commitDurations: Histogram;
-  readonly groupSizes: Histogram;
-  /** By problem code. */
-  readonly failedCommits: Record<string, number>;
-  /** By limit. */
-  readonly limited: Record<string, number>;
-  readonly eventDelays: Histogram;
-  sentEvents: number;
-  brokenStreams: number;
+function createCounts() {
+  return {
+    /** By operation, method and status. */
+    requests: {} as Record<string, Record<string, Record<number, number>>>,
+    /** By problem code. From 0 on: Prometheus sees no increase in a series that starts at 1. */
+    failedCommits: { unavailable: 0, "storage-full": 0 } as Record<string, number>,
+    /** By limit. */
+    limited: {} as Record<string, number>,
+    sentEvents: 0,
+    brokenStreams: 0,
+    commits: 0,
+    writes: 0,
+    /** By name, and by the value of the label, which is empty if there is none. */
+    histograms: {} as Record<string, Record<string, Histogram>>,
+  };
 }
+
+type Counts = ReturnType<typeof createCounts>;
 
 /** How things stand in a thread right now; absent where there is no such thing. */
 export interface Gauges {
@@ -60,20 +79,7 @@ interface Histogram {
 
 export class Metrics {
   readonly #version: string;
-  readonly counts: Counts = {
-    requests: {},
-    durations: {},
-    readDurations: emptyHistogram(readBucketsSeconds),
-    commitWaits: emptyHistogram(durationBucketsSeconds),
-    commitDurations: emptyHistogram(durationBucketsSeconds),
-    groupSizes: emptyHistogram(groupBuckets),
-    // From 0 on: Prometheus sees no increase in a series that starts at 1.
-    failedCommits: { unavailable: 0, "storage-full": 0 },
-    limited: {},
-    eventDelays: emptyHistogram(durationBucketsSeconds),
-    sentEvents: 0,
-    brokenStreams: 0,
-  };
+  readonly counts = createCounts();
 
   /** As last measured. */
   sizes: StorageSizes | undefined;
@@ -90,21 +96,19 @@ export class Metrics {
   }
 
   countRequest(operation: string, method: string, status: number, durationMs: number): void {
-    const { requests, durations } = this.counts;
-    durations[operation] ??= emptyHistogram(durationBucketsSeconds);
-    observe(durations[operation], durationBucketsSeconds, durationMs / 1000);
+    this.#observe("plantstore_request_duration_seconds", durationMs / 1000, operation);
+    const { requests } = this.counts;
     requests[operation] ??= {};
     const label = countedMethods.has(method) ? method : "other";
     requests[operation][label] ??= {};
-    const statuses = requests[operation][label];
-    statuses[status] = (statuses[status] ?? 0) + 1;
+    countIn(requests[operation][label], status);
   }
 
   /** A chunk of events was sent to a listener, this long after the first of them happened. */
   countEvents(events: number, delayMs: number | undefined): void {
     this.counts.sentEvents += events;
     if (delayMs === undefined) return;
-    observe(this.counts.eventDelays, durationBucketsSeconds, Math.max(0, delayMs) / 1000);
+    this.#observe("plantstore_event_delay_seconds", Math.max(0, delayMs) / 1000);
   }
 
   countBrokenStream(): void {
@@ -112,41 +116,50 @@ export class Metrics {
   }
 
   countLimited(limit: string): void {
-    const { limited } = this.counts;
-    limited[limit] = (limited[limit] ?? 0) + 1;
+    countIn(this.counts.limited, limit);
   }
 
   countRead(durationMs: number): void {
-    observe(this.counts.readDurations, readBucketsSeconds, durationMs / 1000);
+    this.#observe("plantstore_read_duration_seconds", durationMs / 1000);
   }
 
   countCommitWait(durationMs: number): void {
-    observe(this.counts.commitWaits, durationBucketsSeconds, durationMs / 1000);
+    this.#observe("plantstore_commit_wait_seconds", durationMs / 1000);
   }
 
   countFailedCommit(code: string): void {
-    const { failedCommits } = this.counts;
-    failedCommits[code] = (failedCommits[code] ?? 0) + 1;
+    countIn(this.counts.failedCommits, code);
   }
 
   countCommit(writes: number, durationMs: number): void {
-    observe(this.counts.groupSizes, groupBuckets, writes);
-    observe(this.counts.commitDurations, durationBucketsSeconds, durationMs / 1000);
+    this.counts.commits++;
+    this.counts.writes += writes;
+    this.#observe("plantstore_commit_group_size", writes);
+    this.#observe("plantstore_commit_duration_seconds", durationMs / 1000);
+  }
+
+  #observe(name: keyof typeof histograms, value: number, label = ""): void {
+    const [, bounds] = histograms[name];
+    this.counts.histograms[name] ??= {};
+    const series = this.counts.histograms[name];
+    series[label] ??= emptyHistogram(bounds);
+    observe(series[label], bounds, value);
   }
 
   /** With the reports of the other threads of the process. */
   render(others: readonly Report[] = [], state: ProcessState = { isReady: true }): string {
     const reports = [this.report(), ...others];
-    const gauges = reports.map((report) => report.gauges);
-    const pools = gauges.map(({ pool }) => pool).filter((pool) => pool !== undefined);
+    const all = <Name extends keyof Gauges>(name: Name) =>
+      reports.map(({ gauges }) => gauges[name]).filter((value) => value !== undefined);
+    const ages = all("keysAgeSeconds");
     const scrape: Scrape = {
       ...state,
       version: this.#version,
       counts: reports.map(({ counts }) => counts).reduce(addUp),
-      pool: pools.length > 0 ? pools.reduce(addUp) : undefined,
-      sizes: gauges.find(({ sizes }) => sizes)?.sizes,
-      keysAgeSeconds: maxOf(gauges.map(({ keysAgeSeconds }) => keysAgeSeconds)),
-      listeners: gauges.reduce((sum, { listeners = 0 }) => sum + listeners, 0),
+      pool: all("pool").reduce<PoolUse | undefined>(addUp, undefined),
+      sizes: all("sizes")[0],
+      keysAgeSeconds: ages.length > 0 ? Math.max(...ages) : undefined,
+      listeners: all("listeners").reduce(addUp, 0),
     };
     let text = "";
     for (const [name, [help, read]] of Object.entries(values)) {
@@ -155,8 +168,9 @@ export class Metrics {
       const samples = typeof value === "number" ? [` ${value}`] : value;
       text += renderFamily(name, name.endsWith("_total") ? "counter" : "gauge", help, samples);
     }
-    for (const [name, [help, read]] of Object.entries(histograms)) {
-      text += renderFamily(name, "histogram", help, read(scrape.counts));
+    for (const [name, family] of Object.entries(histograms)) {
+      const samples = renderHistograms(family, scrape.counts.histograms[name]);
+      text += renderFamily(name, "histogram", family[0], samples);
     }
     return text;
   }
@@ -175,91 +189,43 @@ type Samples = readonly string[];
 type Read = (scrape: Scrape) => number | Samples | undefined;
 
 /** By Prometheus's convention, the name of a counter ends in `_total`. The others are gauges. */
+// biome-ignore format: a table.
 const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
-  plantstore_build_info: [
-    "The running version.",
-    ({ version }) => byLabel("version", { [version]: 1 }),
-  ],
+  plantstore_build_info:
+    ["The running version.", ({ version }) => byLabel("version", { [version]: 1 })],
   plantstore_ready: ["Whether /readyz is 200.", ({ isReady }) => Number(isReady)],
-  plantstore_requests_total: [
-    "Requests with a response.",
-    ({ counts }) => [...renderRequests(counts.requests)],
-  ],
-  plantstore_refusals_total: [
-    "Requests, and plants of bulks, refused because a limit was reached.",
-    ({ counts }) => byLabel("limit", counts.limited),
-  ],
+  plantstore_requests_total:
+    ["Requests with a response.", ({ counts }) => [...renderRequests(counts.requests)]],
+  plantstore_refusals_total:
+    ["Requests, and plants of bulks, refused because a limit was reached.",
+      ({ counts }) => byLabel("limit", counts.limited)],
   plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],
   plantstore_listeners: ["Streams of events that are open.", ({ listeners }) => listeners],
   plantstore_sent_events_total: ["Events sent to listeners.", ({ counts }) => counts.sentEvents],
-  plantstore_commits_total: [
-    "Groups of writes committed.",
-    ({ counts }) => counts.groupSizes.count,
-  ],
-  plantstore_writes_total: ["Plant writes in those groups.", ({ counts }) => counts.groupSizes.sum],
-  plantstore_failed_commits_total: [
-    "Commits that the storage refused.",
-    ({ counts }) => byLabel("code", counts.failedCommits),
-  ],
-  plantstore_pool_connections_max: [
-    "Maximum number of connections to PostgreSQL.",
-    ({ pool }) => pool?.connectionsMax,
-  ],
-  plantstore_pool_connections: [
-    "Connections to PostgreSQL.",
-    ({ pool }) => pool && byLabel("state", { busy: pool.busy, idle: pool.idle }),
-  ],
+  plantstore_commits_total: ["Groups of writes committed.", ({ counts }) => counts.commits],
+  plantstore_writes_total: ["Plant writes in those groups.", ({ counts }) => counts.writes],
+  plantstore_failed_commits_total:
+    ["Commits that the storage refused.", ({ counts }) => byLabel("code", counts.failedCommits)],
+  plantstore_pool_connections_max:
+    ["Maximum number of connections to PostgreSQL.", ({ pool }) => pool?.connectionsMax],
+  plantstore_pool_connections:
+    ["Connections to PostgreSQL.",
+      ({ pool }) => pool && byLabel("state", { busy: pool.busy, idle: pool.idle })],
   plantstore_pool_waiting: ["Operations that wait for a connection.", ({ pool }) => pool?.waiting],
   plantstore_database_bytes: ["Size of the database.", ({ sizes }) => sizes?.database],
   plantstore_log_bytes: ["Size of its write-ahead log (SQLite).", ({ sizes }) => sizes?.log],
   plantstore_disk_free_bytes: ["Free room on its disk (SQLite).", ({ sizes }) => sizes?.diskFree],
   plantstore_disk_bytes: ["Size of its disk (SQLite).", ({ sizes }) => sizes?.disk],
-  plantstore_issuer_keys_age_seconds: [
-    "Since the issuer's keys were last fetched, in the thread where that is longest ago.",
-    ({ keysAgeSeconds }) => keysAgeSeconds,
-  ],
-  plantstore_certificate_remaining_seconds: [
-    "Until the certificate expires; negative after that.",
-    ({ certificateSeconds }) => certificateSeconds,
-  ],
-  process_resident_memory_bytes: ["Resident memory.", residentBytes],
+  plantstore_issuer_keys_age_seconds:
+    ["Since the issuer's keys were last fetched, in the thread where that is longest ago.",
+      ({ keysAgeSeconds }) => keysAgeSeconds],
+  plantstore_certificate_remaining_seconds:
+    ["Until the certificate expires; negative after that.",
+      ({ certificateSeconds }) => certificateSeconds],
+  process_resident_memory_bytes: ["Resident memory.", () => process.memoryUsage.rss()],
   process_cpu_seconds_total: ["Processor time used.", cpuSeconds],
-  process_start_time_seconds: [
-    "When the process started.",
-    () => Math.round(performance.timeOrigin / 1000),
-  ],
-};
-
-const histograms: Readonly<
-  Record<string, readonly [help: string, read: (counts: Counts) => Samples]>
-> = {
-  plantstore_request_duration_seconds: [
-    "From the request's headers to the last byte handed over.",
-    ({ durations }) =>
-      Object.entries(durations).flatMap(([name, histogram]) =>
-        renderHistogram(histogram, durationBucketsSeconds, `operation="${name}"`),
-      ),
-  ],
-  plantstore_commit_group_size: [
-    "Writes that shared one commit.",
-    ({ groupSizes }) => renderHistogram(groupSizes, groupBuckets),
-  ],
-  plantstore_commit_duration_seconds: [
-    "How long a commit took, from its start until it was on stable storage.",
-    ({ commitDurations }) => renderHistogram(commitDurations, durationBucketsSeconds),
-  ],
-  plantstore_commit_wait_seconds: [
-    "How long the first write of a group waited for its commit to start.",
-    ({ commitWaits }) => renderHistogram(commitWaits, durationBucketsSeconds),
-  ],
-  plantstore_event_delay_seconds: [
-    "From a write to the sending of its event, to each listener that waited for it.",
-    ({ eventDelays }) => renderHistogram(eventDelays, durationBucketsSeconds),
-  ],
-  plantstore_read_duration_seconds: [
-    "How long the storage took to read plants.",
-    ({ readDurations }) => renderHistogram(readDurations, readBucketsSeconds),
-  ],
+  process_start_time_seconds:
+    ["When the process started.", () => Math.round(performance.timeOrigin / 1000)],
 };
 
 function renderFamily(name: string, type: string, help: string, samples: Samples): string {
@@ -269,11 +235,6 @@ function renderFamily(name: string, type: string, help: string, samples: Samples
 
 function byLabel(label: string, counts: Readonly<Record<string, number>>): Samples {
   return Object.entries(counts).map(([value, count]) => `{${label}="${value}"} ${count}`);
-}
-
-function maxOf(values: readonly (number | undefined)[]): number | undefined {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
 }
 
 function* renderRequests(requests: Counts["requests"]) {
@@ -286,18 +247,13 @@ function* renderRequests(requests: Counts["requests"]) {
   }
 }
 
-/** Absent if no file descriptor is left to read it: the other metrics matter most then. */
-function residentBytes(): number | undefined {
-  try {
-    return process.memoryUsage.rss();
-  } catch {
-    return undefined;
-  }
-}
-
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
+}
+
+function countIn(counts: Record<string | number, number>, key: string | number): void {
+  counts[key] = (counts[key] ?? 0) + 1;
 }
 
 function emptyHistogram(bounds: readonly number[]): Histogram {
@@ -315,26 +271,27 @@ function observe(histogram: Histogram, bounds: readonly number[], value: number)
   }
 }
 
-function renderHistogram(histogram: Histogram, bounds: readonly number[], labels = ""): string[] {
-  const more = labels === "" ? "" : `${labels},`;
-  const alone = labels === "" ? "" : `{${labels}}`;
-  let total = 0;
-  const buckets = bounds.map((bound, index) => {
-    total += histogram.buckets[index] as number;
-    return `_bucket{${more}le="${bound}"} ${total}`;
+/** Without a label there is always one: Prometheus sees no increase in one that starts at 1. */
+function renderHistograms(
+  [, bounds, label]: HistogramFamily,
+  series: Readonly<Record<string, Histogram>> = label ? {} : { "": emptyHistogram(bounds) },
+): string[] {
+  return Object.entries(series).flatMap(([value, { buckets, count, sum }]) => {
+    const labels = label ? [`${label}="${value}"`] : [];
+    const alone = label ? `{${labels}}` : "";
+    let total = 0;
+    const lines = [...bounds, "+Inf"].map((bound, index) => {
+      total = buckets.length > index ? total + (buckets[index] as number) : count;
+      return `_bucket{${[...labels, `le="${bound}"`]}} ${total}`;
+    });
+    return [...lines, `_sum${alone} ${sum}`, `_count${alone} ${count}`];
   });
-  return [
-    ...buckets,
-    `_bucket{${more}le="+Inf"} ${histogram.count}`,
-    `_sum${alone} ${histogram.sum}`,
-    `_count${alone} ${histogram.count}`,
-  ];
 }
 
 type Numbers = number | { readonly [key: string]: Numbers } | readonly Numbers[];
 
 /** Adds numbers, and objects and arrays of numbers part by part. */
-function addUp<Part>(left: Part, right: Part): Part {
+function addUp<Part>(left: Part | undefined, right: Part): Part {
   return addNumbers(left as Numbers, right as Numbers) as Part;
 }
 

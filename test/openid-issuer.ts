@@ -46,12 +46,10 @@ export function startIssuer() {
     issuer: url,
     audiences: [audience],
     keysUrl: undefined,
-    algorithms: ["RS256", "ES256", "EdDSA"],
     gardenClaim: "sub",
     scopeClaim: "scope",
     readScope: "read",
     writeScope: "write",
-    clockSkewSeconds: 30,
   };
   const issuer = {
     url,

@@ -1,6 +1,6 @@
 /// <reference lib="webworker" />
 /** A thread that makes requests against a shared rate limit as fast as it can. */
-import { type BucketMemory, type RateLimit, RateLimiter } from "../src/rate-limit/rate-limiter.ts";
+import { type BucketMemory, type RateLimit, RateLimiter } from "../src/http/rate-limiter.ts";
 
 declare const self: Worker;
 

@@ -36,15 +36,14 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client client/files wording",
+  cli: "config server log version json-text auth storage domain client client/files",
   config: "domain storage",
-  server: "async config log metrics version auth http rate-limit storage domain",
+  server: "async config log metrics version auth http storage domain",
   metrics: "storage",
-  http: "async log metrics json-text auth rate-limit domain",
-  console: "auth client domain client/files wording",
-  "client/files": "client domain json-text wording",
+  http: "async log metrics json-text auth domain",
+  console: "auth client domain client/files",
+  "client/files": "client domain json-text",
   auth: "async domain",
-  "rate-limit": "domain",
   storage: "async domain",
   async: "domain",
 };

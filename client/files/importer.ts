@@ -1,8 +1,9 @@
 /** Sends the rows of a checked file. The same file sent again adds no plant twice. */
-import { renderCount, renderDuration } from "../../src/wording.ts";
+
 import { makeIdempotencyKey, type Plant, type PlantStore } from "../plant-store.ts";
 import { hasCode } from "../problem-error.ts";
 import { renderDraft, toBulks } from "../wire-text.ts";
+import { renderCount, renderDuration } from "./renderer.ts";
 import type { RefusedRow, ValidRow } from "./rows.ts";
 
 /** The service takes no more plants, whatever they are. */

@@ -1,6 +1,4 @@
-/** Renders plants as CSV, JSON Lines or a JSON array. */
-
-import { renderCount } from "../../src/wording.ts";
+/** Renders plants as CSV, JSON Lines or a JSON array; and counts and durations, for people. */
 import type { Plant, PlantField } from "../plant-store.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format } from "./rows.ts";
@@ -61,4 +59,18 @@ export class PlantRenderer {
 export function renderJsonPlant({ id, name, tag }: Plant): string {
   const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, string>);
   return `{"id":${id},${rest.slice(1)}`;
+}
+
+/** `1,234`, or with a noun `1,234 plants`. */
+export function renderCount(count: number, noun?: string): string {
+  const number = count.toLocaleString("en");
+  return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** `0.4 s`, `34 s`, `2 min 5 s`. */
+export function renderDuration(durationMs: number): string {
+  const seconds = durationMs / 1_000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

@@ -33,11 +33,9 @@ describe("keys", () => {
     expect(issuer.asked).toBe(2);
   });
 
-  test("are not asked for where the claims alone refuse a token", async () => {
-    const unknown = await makeSigningKey();
-    for (const claims of [{ iss: "https://evil.test" }, { exp: clock.nowMs / 1_000 - 31 }]) {
-      expect(await ask(await sign(unknown, good(claims)))).toBe("unauthenticated");
-    }
+  test("are not asked for if a token names another issuer", async () => {
+    const foreign = await sign(await makeSigningKey(), good({ iss: "https://evil.test" }));
+    expect(await ask(foreign)).toBe("unauthenticated");
     expect(issuer.asked).toBe(0);
   });
 

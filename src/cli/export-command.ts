@@ -1,13 +1,12 @@
 /** `plantstore export`: the plants of a garden to a file or to standard output. */
-import { fchmodSync, openSync, realpathSync, type Stats, statSync } from "node:fs";
+import { fchmodSync, openSync, realpathSync, statSync } from "node:fs";
 import { extname } from "node:path";
-import { PlantRenderer } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderCount, renderDuration } from "../../client/files/renderer.ts";
 import { formatOf } from "../../client/files/rows.ts";
 import type { Plant } from "../../client/plant-store.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { mapFileError } from "../storage/failures.ts";
-import { renderCount, renderDuration } from "../wording.ts";
-import { CliError, usageError } from "./cli-error.ts";
+import { usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";
 import {
@@ -55,7 +54,10 @@ export const exportCommand: Command = {
       if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));
       else {
         await cancellable(`${path} was not changed.`, (signal) =>
-          replaceFile(path, older, (write) => exportTo(write, signal)),
+          replaceDurably(older ? realpathSync(path) : path, async (descriptor) => {
+            await exportTo(writeTo(descriptor, path), signal);
+            if (older) fchmodSync(descriptor, older.mode & 0o777);
+          }),
         );
       }
     } catch (error) {
@@ -100,21 +102,4 @@ async function exportPlants(
 
 function writeTo(descriptor: number, path: string): Write {
   return (text) => writeResult(descriptor, text, path);
-}
-
-/** Replaces an older file, whose mode it keeps, only once the new one is complete and durable. */
-async function replaceFile(
-  path: string,
-  older: Stats | undefined,
-  exportTo: (write: Write) => Promise<void>,
-): Promise<void> {
-  // Follows a link, so that its target is replaced, not the link.
-  const target = older ? realpathSync(path) : path;
-  if (older && (await Bun.file(target).slice(0, 15).text()) === "SQLite format 3") {
-    throw new CliError(`${path} is a database or a backup. An export doesn't replace those.`);
-  }
-  await replaceDurably(target, async (descriptor) => {
-    await exportTo(writeTo(descriptor, path));
-    if (older) fchmodSync(descriptor, older.mode & 0o777);
-  });
 }

@@ -12,6 +12,7 @@ import {
   makeImportKey,
   StorageFullError,
 } from "../../client/files/importer.ts";
+import { renderCount } from "../../client/files/renderer.ts";
 import {
   PlantFileError,
   type RefusedRow,
@@ -21,7 +22,6 @@ import {
 import { makeIdempotencyKey, type PlantStore } from "../../client/plant-store.ts";
 import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../storage/failures.ts";
-import { renderCount } from "../wording.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { withProgress } from "./progress.ts";

@@ -1,11 +1,10 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
-import { PlantRenderer, renderJsonPlant } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderCount, renderJsonPlant } from "../../client/files/renderer.ts";
 import type { Deletion, ListOptions, Plant, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { integer, type Parser } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { renderCount } from "../wording.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
 import { serviceCommand, tagFilter } from "./service-client.ts";

@@ -1,5 +1,5 @@
 /** The progress of a long command: a bar at a terminal, a plain line every 10 seconds elsewhere. */
-import { renderCount, renderDuration } from "../wording.ts";
+import { renderCount, renderDuration } from "../../client/files/renderer.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface ProgressState {

@@ -4,6 +4,7 @@ import {
   type Config,
   type Environment,
   type Flags,
+  isLoopback,
   readConfig,
   type SettingName,
   settings,
@@ -136,10 +137,6 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   const request = { user: "gardener", note: "made at the first start" };
   const { token } = await issueToken(service.storage, request, Date.now());
   terminal.say(firstSteps(service.url, token));
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function firstSteps(url: string, token: string): string {

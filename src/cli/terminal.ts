@@ -3,6 +3,7 @@ import { fstatSync, statSync, writeSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import type { TokenRecord } from "../domain/token.ts";
 import { toFileError } from "../storage/failures.ts";
 
 /** All that a command has of the process: its environment, its input, and where its output goes. */
@@ -138,14 +139,10 @@ export function renderTime(timeMs: number): string {
   return `${local.slice(0, 10)} ${local.slice(11, 16)} ${zone}`;
 }
 
+type Access = Pick<TokenRecord, "user" | "garden" | "scope" | "expiresAtMs">;
+
 /** What a token allows, such as `alice can read and write the garden "alice" (never expires)`. */
-export function describeAccess(access: {
-  readonly user: string;
-  readonly garden: string;
-  readonly scope: "read" | "write";
-  readonly expiresAtMs: number | undefined;
-}): string {
-  const { user, garden, scope, expiresAtMs } = access;
+export function describeAccess({ user, garden, scope, expiresAtMs }: Access): string {
   const allowed = scope === "write" ? "read and write" : "read";
   const end = expiresAtMs === undefined ? "never expires" : `expires ${renderTime(expiresAtMs)}`;
   return showSafely(`${user} can ${allowed} the garden "${garden}" (${end})`);

@@ -111,7 +111,7 @@ export class EventFeed {
     const channel = this.#channels.get(caller.garden) ?? this.#openChannel(caller.garden, last);
     const number = this.#opened++;
     const position = after ?? last;
-    const listener = new Listener(this, { number, channel, request, token, credential, position });
+    const listener = new Listener(this, number, channel, request, token, credential, position);
     channel.listeners.add(listener);
     this.#listeners.add(listener);
     this.#timer ??= setInterval(() => this.#onTimer(), pollMs);
@@ -208,7 +208,7 @@ export class EventFeed {
       }
     } catch (error) {
       // The events don't continue. The clients find out why when they resume.
-      if (isGone(error)) endAll(channel.listeners);
+      if (error instanceof PlantStoreError && error.code === "gone") endAll(channel.listeners);
     }
   }
 
@@ -249,14 +249,6 @@ export class EventFeed {
 
 /** One stream. As small as possible: there may be ten thousand. */
 class Listener implements Source<Uint8Array> {
-  readonly #feed: EventFeed;
-  readonly number: number;
-  readonly channel: Channel;
-  readonly #request: Request;
-  readonly token: string;
-  readonly credential: string;
-  /** The number of the last event that was sent. */
-  #position: number;
   /** Text to send before the next events. */
   #due: Uint8Array | undefined;
   /** Whether it has reached the buffer. From then on, it must keep up. */
@@ -266,33 +258,29 @@ class Listener implements Source<Uint8Array> {
   #resume: (() => void) | undefined;
 
   constructor(
-    feed: EventFeed,
-    fields: Pick<Listener, "number" | "channel" | "token" | "credential"> & {
-      readonly request: Request;
-      readonly position: number;
-    },
+    private readonly feed: EventFeed,
+    readonly number: number,
+    readonly channel: Channel,
+    private readonly request: Request,
+    readonly token: string,
+    readonly credential: string,
+    /** The number of the last event that was sent. */
+    private position: number,
   ) {
-    this.#feed = feed;
-    this.number = fields.number;
-    this.channel = fields.channel;
-    this.#request = fields.request;
-    this.token = fields.token;
-    this.credential = fields.credential;
-    this.#position = fields.position;
     // With its position, a client that drops before its first event resumes there.
-    this.#due = encoder.encode(`retry: 2000\nid: ${fields.position}\n\n`);
+    this.#due = encoder.encode(`retry: 2000\nid: ${position}\n\n`);
   }
 
   async next(): Promise<Uint8Array | undefined> {
     const { channel } = this;
     for (let hasWaited = false; ; hasWaited = true) {
       // Thousands of listeners may wake up together. In turns, they hold up nobody else.
-      await this.#feed.turn(channel.garden);
+      await this.feed.turn(channel.garden);
       if (this.#isEnded) return undefined;
       const due = this.#due;
       this.#due = undefined;
       if (due) return due;
-      if (this.#position < channel.last) return this.#nextChunk(hasWaited);
+      if (this.position < channel.last) return this.#nextChunk(hasWaited);
       this.#isLive = true;
       await new Promise<void>((resolve) => {
         this.#resume = resolve;
@@ -304,12 +292,12 @@ class Listener implements Source<Uint8Array> {
   async #nextChunk(hasWaited: boolean): Promise<Uint8Array | undefined> {
     const { garden, buffer, last } = this.channel;
     if (this.isTooSlow()) return undefined;
-    this.#isLive ||= buffer.has(this.#position);
-    const older = () => this.#feed.read(garden, this.#position, last).catch(() => undefined);
-    const chunk = buffer.get(this.#position) ?? (await older())?.chunk;
+    this.#isLive ||= buffer.has(this.position);
+    const older = () => this.feed.read(garden, this.position, last).catch(() => undefined);
+    const chunk = buffer.get(this.position) ?? (await older())?.chunk;
     if (!chunk) return undefined;
-    this.#position = chunk.last;
-    this.#feed.countSent(chunk, hasWaited);
+    this.position = chunk.last;
+    this.feed.countSent(chunk, hasWaited);
     return chunk.bytes;
   }
 
@@ -325,7 +313,7 @@ class Listener implements Source<Uint8Array> {
   isTooSlow(): boolean {
     const { buffer, last } = this.channel;
     const [oldest = last] = buffer.keys();
-    return this.#isLive && this.#position < oldest;
+    return this.#isLive && this.position < oldest;
   }
 
   /** A client that doesn't read wouldn't notice the end of the stream, so it's disconnected. */
@@ -333,13 +321,13 @@ class Listener implements Source<Uint8Array> {
     if (this.#isEnded) return;
     this.#isEnded = true;
     if (this.#resume) this.wake();
-    else this.#feed.disconnect(this.#request);
+    else this.feed.disconnect(this.request);
   }
 
   close(): void {
     this.#isEnded = true;
     this.wake();
-    this.#feed.remove(this);
+    this.feed.remove(this);
   }
 }
 
@@ -377,8 +365,4 @@ function toChunk(events: readonly GardenEvent[]): Chunk | undefined {
   );
   const bytes = encoder.encode(texts.join(""));
   return { bytes, last: last.seq, count: events.length, atMs: first.atMs };
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof PlantStoreError && error.code === "gone";
 }

@@ -125,7 +125,7 @@ function describePaths(): Json {
 }
 
 function describeOperation(operation: DocumentedOperation): Json {
-  const { name, summary, description, parameters = {} } = operation;
+  const { name, summary, description, parameters = {}, body } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
   return {
     operationId: name,
@@ -133,9 +133,7 @@ function describeOperation(operation: DocumentedOperation): Json {
     summary,
     description,
     parameters: described,
-    ...(operation.body && {
-      requestBody: { required: true, content: describeBody(operation.body) },
-    }),
+    ...(body && { requestBody: { required: true, content: describeBody(body) } }),
     responses: describeResponses(operation),
   };
 }
@@ -221,8 +219,7 @@ const problemHeaders: Partial<Record<ErrorCode, Record<string, HeaderDescription
 /** A response for each problem that some operation can have. */
 function describeProblems(): Json {
   const used = new Set(operations.flatMap(problemCodes));
-  const inOrder = codes.filter((code) => used.has(code));
-  return Object.fromEntries(inOrder.map((code) => [toName(code), describeProblem(code)]));
+  return Object.fromEntries(Array.from(used, (code) => [toName(code), describeProblem(code)]));
 }
 
 function describeProblem(code: ErrorCode): Json {
@@ -237,10 +234,7 @@ function describeProblem(code: ErrorCode): Json {
   };
   return {
     description: `${title}.`,
-    headers: {
-      ...callerHeaders,
-      ...describeHeaders(problemHeaders[code]),
-    },
+    headers: { ...callerHeaders, ...describeHeaders(problemHeaders[code]) },
     content: { "application/problem+json": { schema: refer("schemas", "Problem"), example } },
   };
 }
@@ -248,17 +242,14 @@ function describeProblem(code: ErrorCode): Json {
 const errorsSchema = {
   type: "array",
   description: "With status 400: every validation error, and where it is.",
-  items: {
-    type: "object",
-    required: ["detail"],
-    properties: {
-      pointer: { type: "string", description: "A JSON Pointer into the body." },
-      parameter: { type: "string", description: "The name of a path or query parameter." },
-      header: { type: "string", description: "The name of a header." },
-      detail: { type: "string" },
+  items: closed(
+    { detail: text() },
+    {
+      pointer: text("A JSON Pointer into the body."),
+      parameter: text("The name of a path or query parameter."),
+      header: text("The name of a header."),
     },
-    additionalProperties: false,
-  },
+  ),
 };
 
 /** Open, because a proxy in front of the service may send problems of its own. */
@@ -266,11 +257,11 @@ const problemSchema = {
   type: "object",
   required: ["type", "title", "status", "detail"],
   properties: {
-    type: { type: "string", description: "A URN with the problem's code." },
-    title: { type: "string" },
-    status: { type: "integer", format: "int32" },
-    detail: { type: "string", description: "What to fix. Safe to show." },
-    requestId: { type: "string", description: "Absent if the service didn't see the request." },
+    type: text("A URN with the problem's code."),
+    title: text(),
+    status: integer("int32"),
+    detail: text("What to fix. Safe to show."),
+    requestId: text("Absent if the service didn't see the request."),
     errors: errorsSchema,
   },
   externalDocs: {
@@ -281,7 +272,7 @@ const problemSchema = {
 
 const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
 
-const plantIdJson = { type: "integer", format: "int64" } as const;
+const plantId = integer("int64");
 
 const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
@@ -290,110 +281,91 @@ const schemas: Readonly<Record<SchemaName, Json>> = {
   PlantDraftList: { type: "array", items: refer("schemas", "PlantDraft"), ...bulkBounds },
   ResultList: { type: "array", items: refer("schemas", "Result"), ...bulkBounds },
   Result: {
-    type: "object",
-    description: "What became of one plant of a bulk: its id, or why it was refused.",
-    required: ["status"],
-    properties: {
-      status: { type: "integer", format: "int32", description: "201, 409, 422 or 507." },
-      id: { type: "integer", format: "int64", description: "With status 201." },
-      replayed: {
-        type: "boolean",
-        description: "`true` if an earlier request with the same key created the plant.",
+    ...closed(
+      { status: integer("int32", "201, 409, 422 or 507.") },
+      {
+        id: integer("int64", "With status 201."),
+        replayed: {
+          type: "boolean",
+          description: "`true` if an earlier request with the same key created the plant.",
+        },
+        code: text("The code of the problem."),
+        detail: text("What to fix. Safe to show."),
       },
-      code: { type: "string", description: "The code of the problem." },
-      detail: { type: "string", description: "What to fix. Safe to show." },
-    },
-    additionalProperties: false,
+    ),
+    description: "What became of one plant of a bulk: its id, or why it was refused.",
   },
   PlantChange: { ...describeSchema(plantChangeSchema), minProperties: 1 },
-  PlantUpdate: {
-    type: "object",
-    required: ["ids", "set"],
-    properties: {
-      ids: { type: "array", items: plantIdJson, ...bulkBounds },
-      set: refer("schemas", "PlantChange"),
-    },
-    additionalProperties: false,
-  },
+  PlantUpdate: closed({
+    ids: { type: "array", items: plantId, ...bulkBounds },
+    set: refer("schemas", "PlantChange"),
+  }),
   Updates: describeChanged("updated"),
-  PlantIds: {
-    type: "object",
-    required: ["ids"],
-    properties: { ids: { type: "array", items: plantIdJson, ...bulkBounds } },
-    additionalProperties: false,
-  },
+  PlantIds: closed({ ids: { type: "array", items: plantId, ...bulkBounds } }),
   Deletions: describeChanged("deleted"),
-  TagCount: {
-    type: "object",
-    required: ["tag", "plants"],
-    properties: {
-      tag: { type: "string", description: "Empty for plants without a tag." },
-      plants: { type: "integer", format: "int64", description: "How many plants have the tag." },
-    },
-    additionalProperties: false,
-  },
+  TagCount: closed({
+    tag: text("Empty for plants without a tag."),
+    plants: integer("int64", "How many plants have the tag."),
+  }),
   TagCountList: { type: "array", items: refer("schemas", "TagCount") },
   EventList: { type: "array", items: refer("schemas", "Event") },
   Event: {
-    type: "object",
-    description: "A change to a plant.",
-    required: ["seq", "type", "at", "user", "plant"],
-    properties: {
-      seq: {
-        type: "integer",
-        format: "int64",
-        description: "Counts from 1 in each garden, without gaps.",
-      },
-      type: {
-        type: "string",
-        description: "`plant.created`, `plant.replaced` or `plant.deleted`.",
-      },
+    ...closed({
+      seq: integer("int64", "Counts from 1 in each garden, without gaps."),
+      type: text("`plant.created`, `plant.replaced` or `plant.deleted`."),
       at: { type: "string", format: "date-time" },
-      user: { type: "string", description: "Who made the change." },
+      user: text("Who made the change."),
       plant: refer("schemas", "EventPlant"),
-    },
-    additionalProperties: false,
+    }),
+    description: "A change to a plant.",
   },
   EventPlant: {
     ...describeSchema(plantSchema),
     required: Object.keys(plantSchema.entries),
     description: "The plant after the change or, if it was deleted, before it.",
   },
-  Me: {
-    type: "object",
-    required: ["user", "garden", "scope", "plants"],
-    properties: {
-      user: { type: "string" },
-      garden: { type: "string" },
+  Me: closed(
+    {
+      user: text(),
+      garden: text(),
       scope: { type: "string", enum: scopes },
-      plants: {
-        type: "integer",
-        format: "int64",
-        description: "Exactly how many plants the garden has now.",
-      },
-      lastEvent: {
-        type: "integer",
-        format: "int64",
-        description: "The number of the garden's last event, 0 before the first. Absent: off.",
-      },
+      plants: integer("int64", "Exactly how many plants the garden has now."),
+    },
+    {
+      lastEvent: integer(
+        "int64",
+        "The number of the garden's last event, 0 before the first. Absent: off.",
+      ),
       expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
     },
-    additionalProperties: false,
-  },
+  ),
 };
 
+function text(description?: string): Json {
+  return { type: "string", description };
+}
+
+function integer(format: "int32" | "int64", description?: string): Json {
+  return { type: "integer", format, description };
+}
+
 function describeChanged(done: "deleted" | "updated"): Json {
+  return closed({
+    [done]: integer("int32", `How many plants were ${done}.`),
+    missing: {
+      type: "array",
+      items: plantId,
+      description: "The ids without a plant, in the order in which they were sent.",
+    },
+  });
+}
+
+/** An object with these fields and no others. */
+function closed(required: Json, optional: Json = {}): Json {
   return {
     type: "object",
-    required: [done, "missing"],
-    properties: {
-      [done]: { type: "integer", format: "int32", description: `How many plants were ${done}.` },
-      missing: {
-        type: "array",
-        items: plantIdJson,
-        description: "The ids without a plant, in the order in which they were sent.",
-      },
-    },
+    required: Object.keys(required),
+    properties: { ...required, ...optional },
     additionalProperties: false,
   };
 }
@@ -405,7 +377,7 @@ function describeSchema(schema: v.GenericSchema): Json {
     typeMode: "input",
     ignoreActions: ["check", "min_value", "max_value"],
     overrideSchema: ({ valibotSchema, jsonSchema }) => {
-      if (valibotSchema.type === "bigint") return plantIdJson;
+      if (valibotSchema.type === "bigint") return { type: "integer", format: "int64" };
       // openapi-typescript makes a property with a default required.
       const { default: _, ...withoutDefault } = jsonSchema;
       return withoutDefault;

@@ -1,9 +1,6 @@
-/**
- * The certificate that the service shows and its private key, read from their files and checked.
- */
+/** The certificate that the service shows and its private key, read from files and checked. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Log } from "../log.ts";
 import { whyNot } from "../storage/failures.ts";
 
 /** PEM, as the runtime takes it. */
@@ -11,18 +8,13 @@ export interface Certificate {
   /** With the certificates that lead to an authority, if there are any. */
   readonly cert: string;
   readonly key: string;
-  /** For the log, in the format of its other times. */
-  readonly expires: string;
-  readonly lifetimeMs: number;
+  readonly expiresAtMs: number;
 }
 
 /** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */
 export const ciphers = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
   .flatMap((suite) => [`ECDHE-ECDSA-${suite}`, `ECDHE-RSA-${suite}`])
   .join(":");
-
-const dayMs = 86_400_000;
-const warnMs = 14 * dayMs;
 
 /** Fails with `invalid-request`, in one line, if the files don't hold a pair that can be used. */
 export async function readCertificate(files: NonNullable<Config["tls"]>): Promise<Certificate> {
@@ -42,24 +34,7 @@ export async function readCertificate(files: NonNullable<Config["tls"]>): Promis
   orRefuse(`--tls-cert ${files.cert} and --tls-key ${files.key} cannot be used for TLS`, () =>
     createSecureContext({ cert, key }),
   );
-  const endMs = Date.parse(leaf.validTo);
-  const lifetimeMs = endMs - Date.parse(leaf.validFrom);
-  return { cert, key, expires: new Date(endMs).toISOString(), lifetimeMs };
-}
-
-/** Negative once it has expired. */
-export function remainingMs({ expires }: Certificate, nowMs = Date.now()): number {
-  return Date.parse(expires) - nowMs;
-}
-
-/** In the last two weeks; for short-lived certificates, in the last third of their lifetime. */
-export function warnOfExpiry(certificate: Certificate, log: Log, nowMs = Date.now()): void {
-  const { expires, lifetimeMs } = certificate;
-  const leftMs = remainingMs(certificate, nowMs);
-  if (leftMs <= 0) log.event("error", "certificate has expired", { expires });
-  else if (leftMs < Math.min(warnMs, lifetimeMs / 3)) {
-    log.event("warn", "certificate expires soon", { expires, days: Math.floor(leftMs / dayMs) });
-  }
+  return { cert, key, expiresAtMs: Date.parse(leaf.validTo) };
 }
 
 async function readPem(kind: "cert" | "key", path: string): Promise<string> {

@@ -2,39 +2,37 @@
  * What each thread runs: its own storage, the parts that serve requests (`assemble`), its periodic
  * tasks, and a server on the port that all threads share.
  */
-import { closeSync, openSync } from "node:fs";
 import { memoizeAsync, shareAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
 import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
-import { type App, createApp } from "../http/app.ts";
+import { createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
-import { ReservedBytes } from "../http/reserved-bytes.ts";
-import { Scheduler } from "../http/scheduler.ts";
-import type { Log } from "../log.ts";
-import { Metrics, type Report } from "../metrics.ts";
 import {
   type BucketMemory,
   createBucketMemory,
   RateLimiter,
   unlimited,
-} from "../rate-limit/rate-limiter.ts";
+} from "../http/rate-limiter.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
+import { Scheduler } from "../http/scheduler.ts";
+import type { Log } from "../log.ts";
+import { Metrics, type Report } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
-import { type Certificate, remainingMs } from "./certificate.ts";
+import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import { claimPort, listen, type Server } from "./port.ts";
+import { listen, type Server } from "./port.ts";
 import { Readiness } from "./readiness.ts";
 
 /** How long clients have to read the end of their stream of events. */
 const streamEndMs = 1_000;
 const idleCheckMs = 10;
-const acceptPauseMs = 1_000;
 /** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
 export const drainMs = 8_000;
 
@@ -76,7 +74,7 @@ export async function openListener(
     withoutEvents: config.events === "off",
   });
   try {
-    return await startServing(config, storage, log, metrics, opening.share === undefined);
+    return await startServing(config, storage, log, metrics);
   } catch (error) {
     await storage.close();
     throw error;
@@ -88,7 +86,6 @@ async function startServing(
   storage: Storage,
   log: Log,
   metrics: Metrics,
-  isFirst: boolean,
 ): Promise<Listener> {
   const { certificate } = config;
   // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
@@ -98,7 +95,7 @@ async function startServing(
         () => true,
         () => false,
       ),
-      certificateSeconds: certificate && remainingMs(certificate) / 1_000,
+      certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
@@ -107,10 +104,7 @@ async function startServing(
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
-  if (isFirst) claimPort(config);
-  let server = listen(config, app);
-  const { port } = server;
-  const servers = new Set([server]);
+  const server = listen(config, app);
   feed.disconnect = (request) => server.disconnect(request);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);
@@ -122,64 +116,32 @@ async function startServing(
     const send = async () => channel.postMessage({ thread, report: metrics.report() });
     tasks.start("metrics report", config.intervals.sendReportMs, send);
   }
-  let isAccepting = true;
-  let isDraining = false;
-  /**
-   * Without a free file descriptor, the runtime tries to accept a waiting connection again and
-   * again, which takes a whole processor. So the listener stops until the next check. That also
-   * closes idle connections and refuses waiting ones.
-   */
-  async function acceptWhilePossible(): Promise<void> {
-    if (isDraining || isAccepting === hasFreeDescriptor()) return;
-    if (isAccepting) {
-      log.event("error", "out of file descriptors: not accepting connections for a second");
-      const old = server;
-      old.stop().finally(() => servers.delete(old));
-    } else {
-      server = listen({ ...config, port }, app);
-      servers.add(server);
-    }
-    isAccepting = !isAccepting;
-  }
-  tasks.start("accepting connections", acceptPauseMs, acceptWhilePossible);
 
   async function finishWork(): Promise<void> {
     await writer.drain();
     await authenticator.noteUses().catch(() => {});
   }
-  const onAll = <Result>(act: (server: Server) => Promise<Result>) =>
-    Promise.all(Array.from(servers, act));
 
   return {
-    port,
+    port: server.port,
     storage,
     readiness,
     metrics,
     async drain() {
-      isDraining = true;
       feed.close();
       const startedAtMs = performance.now();
       const timeUp = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       // A connection closed right after a response may already carry the next request, whose sender
       // would not know what became of it: so clients are asked to close first.
-      await onAll((each) => each.closeAfterResponses());
-      const stopped = onAll((each) => each.stop(false));
-      await Promise.race([stopped, untilIdle(servers, feed, startedAtMs)]);
-      await Promise.race([stopped, onAll((each) => each.stop(true))]);
+      await server.closeAfterResponses();
+      const stopped = server.stop(false);
+      await Promise.race([stopped, untilIdle(server, feed, startedAtMs)]);
+      await Promise.race([stopped, server.stop(true)]);
       tasks.stop();
       channel.close();
       await Promise.race([finishWork(), timeUp]);
     },
   };
-}
-
-function hasFreeDescriptor(): boolean {
-  try {
-    closeSync(openSync("/dev/null", "r"));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -188,15 +150,13 @@ function hasFreeDescriptor(): boolean {
  * waits for clients to close idle connections, which many only do when they send the next request.
  */
 async function untilIdle(
-  servers: ReadonlySet<Server>,
+  server: Server,
   feed: Pick<EventFeed, "listeners">,
   startedAtMs: number,
 ): Promise<void> {
   for (let passedMs = 0; passedMs < drainMs; passedMs = performance.now() - startedAtMs) {
     const unread = passedMs < streamEndMs ? 0 : feed.listeners;
-    let pending = 0;
-    for (const each of servers) pending += each.pendingRequests();
-    if (pending <= unread) return;
+    if (server.pendingRequests() <= unread) return;
     await Bun.sleep(idleCheckMs);
   }
 }
@@ -208,15 +168,7 @@ type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
   };
 
 /** The parts that serve requests. */
-export interface Assembly {
-  readonly app: App;
-  readonly authenticator: Authenticator;
-  /** Absent if no issuer is configured. */
-  readonly jwts: JwtVerifier | undefined;
-  readonly writer: GroupCommit;
-  readonly feed: EventFeed;
-  readonly readiness: Readiness;
-}
+export type Assembly = ReturnType<typeof assemble>;
 
 /** Wires up the parts that serve requests on one thread. */
 export function assemble(
@@ -225,7 +177,7 @@ export function assemble(
   log: Log,
   metrics = new Metrics(version),
   renderMetrics = async () => metrics.render(),
-): Assembly {
+) {
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),

@@ -20,7 +20,6 @@ export const defaultIntervals = {
   forgetEventsMs: 600_000,
   /** In its place if gardens have a quota: what they have beyond it must be gone within 10 s. */
   forgetEventsUnderQuotaMs: 5_000,
-  checkCertificateMs: 86_400_000,
   measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */
   sendReportMs: 1_000,

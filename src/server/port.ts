@@ -70,9 +70,7 @@ export function listen(place: Place, app: App) {
 
 /**
  * Fails, as listening does, if another program has the port. Threads share a port by SO_REUSEPORT,
- * which another process of the same user could join; this probe binds without it. A start calls it
- * before it creates a file, and again right before the first thread listens, so that two services
- * that start together don't both pass.
+ * which another process of the same user could join; this probe binds without it.
  */
 export function claimPort(config: Pick<Config, "host" | "port">): void {
   const { host: hostname, port } = config;

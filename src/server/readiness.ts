@@ -70,7 +70,7 @@ export class Readiness {
     if (!isUnavailable(error)) return logIt();
     if (this.#lostAtMs !== undefined) return;
     const failure = await this.check().catch((reason) => reason);
-    if (failure !== undefined) this.#noteLoss(error, failure);
+    if (failure !== undefined) this.#noteLoss(failure);
     else if (performance.now() - this.#backAtMs > operationMs) logIt();
   }
 
@@ -101,12 +101,10 @@ export class Readiness {
     this.#noteReturn();
   }
 
-  #noteLoss(...failures: readonly unknown[]): void {
+  #noteLoss(failure: unknown): void {
     if (this.#lostAtMs !== undefined) return;
     this.#lostAtMs = performance.now();
-    const roots = failures.map(findRoot);
-    const { message, code } = roots.find((root) => root.code !== undefined) ?? roots[0] ?? {};
-    const reason = code === undefined || message?.includes(code) ? message : `${message} (${code})`;
+    const reason = findReason(failure);
     this.#log.event("error", "database lost", { database: maskAddress(this.#address), reason });
   }
 
@@ -124,17 +122,11 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof PlantStoreError && error.code === "unavailable";
 }
 
-interface Root {
-  readonly message?: string | undefined;
-  /** Of the system or the database, such as ECONNREFUSED. */
-  readonly code?: string | undefined;
-}
-
-/** What an error comes down to: the innermost message and code among its causes. */
-function findRoot(error: unknown): Root {
-  const { message, code, cause } = (error ?? {}) as Root & { cause?: unknown };
+/** The innermost message among its causes, with the code of the system or the database. */
+function findReason(error: unknown): string {
+  const { message, code = "", cause } = error as Error & { code?: string };
   const inner = error instanceof AggregateError ? error.errors.at(-1) : cause;
-  const root = inner === undefined ? {} : findRoot(inner);
-  const own = error instanceof PlantStoreError ? undefined : code;
-  return { message: root.message || message, code: root.code ?? own };
+  if (inner) return findReason(inner);
+  const isSaid = error instanceof PlantStoreError || message.includes(code);
+  return isSaid ? message : `${message} (${code})`;
 }

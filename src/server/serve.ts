@@ -14,10 +14,10 @@
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
-import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
 import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
-import { readCertificate, warnOfExpiry } from "./certificate.ts";
+import { readCertificate } from "./certificate.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
 import { claimPort } from "./port.ts";
@@ -43,11 +43,10 @@ export async function serve(
   log: Log,
   intervals: Partial<Intervals> = {},
 ): Promise<Service> {
-  const certificate = settings.tls && (await readCertificate(settings.tls));
   const config: ListenerConfig = {
     ...settings,
     limits: shareOf(settings.limits, settings.threads),
-    certificate,
+    certificate: settings.tls && (await readCertificate(settings.tls)),
     bucketMemory: settings.usage.rate && createBucketMemory(),
     metricsChannel: crypto.randomUUID(),
     intervals: { ...defaultIntervals, ...intervals },
@@ -60,9 +59,7 @@ export async function serve(
     );
   // Before it creates a file.
   claimPort(config);
-  const listener = await openListener(config, log, {
-    onFailure,
-  });
+  const listener = await openListener(config, log, { onFailure });
   const { port, storage, readiness, metrics } = listener;
   const threads: Thread[] = [];
   const joining = setTimeout(() => {
@@ -71,10 +68,6 @@ export async function serve(
     }
   }, joinAfterMs);
   const tasks = startProcessTasks(storage, readiness, config, log, metrics);
-  if (certificate) {
-    const check = async () => warnOfExpiry(certificate, log);
-    tasks.start("certificate check", config.intervals.checkCertificateMs, check, "at once");
-  }
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {

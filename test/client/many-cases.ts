@@ -114,18 +114,6 @@ export const manyCases: ClientCases = {
     assert.equal(requestsBefore[requestPlantsMax + 1], 1);
   },
 
-  async "reports its progress after each request"(world) {
-    const { store } = recordRequests(world, 409);
-    const seen: unknown[] = [];
-    await store.createMany(makeDrafts(requestPlantsMax + 1), {
-      onProgress: (progress) => seen.push(progress),
-    });
-    assert.deepEqual(seen, [
-      { done: requestPlantsMax, refused: 1 },
-      { done: requestPlantsMax + 1, refused: 2 },
-    ]);
-  },
-
   "creates many plants once although connections break": proxied(async (store, proxy) => {
     for (const [index, breakage] of (["before", "after", "midway"] as const).entries()) {
       proxy.breakNext(breakage);

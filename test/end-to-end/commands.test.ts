@@ -219,16 +219,6 @@ describe("an export", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("replaces no database and no backup", async () => {
-    const backup = join(folder.path, "plants.backup");
-    await runInProcess(["backup", backup, "--database", service.database]);
-    for (const path of [service.database, backup]) {
-      const { exitCode, errors } = await bob(["export", path, "--format", "csv"]);
-      expect([exitCode, errors]).toEqual([1, expect.stringMatching(/ database\b.*\n$/)]);
-    }
-    expect(await bob(["plants", "list"])).toMatchObject({ exitCode: 0 });
-  });
-
   test("that fails or is interrupted leaves the older file, and nothing else", async () => {
     const older = writeFile("older.jsonl", "older\n");
     const broken = await openScriptedService(problemAnswer(500, "internal"));

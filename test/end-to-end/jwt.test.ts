@@ -57,7 +57,7 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
     iss: await signWith(key, { iss: "https://evil.test" }),
     aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
-    alg: await signWith(await makeSigningKey("ES384")),
+    alg: await signWith(await makeSigningKey("PS256")),
     kid: await signWith(await makeSigningKey("RS256")),
     signature: await signWith(other),
     malformed: "a.b.c",
