@@ -77,6 +77,16 @@ test("calls share one wait after a 429, and then go one at a time", async () => 
   await Promise.all([...calls, store.delete(17)]);
   expect(mostRunning).toBe(1);
   expect(statuses.filter((status) => status === 204)).toHaveLength(17);
+  // For ten seconds more.
+  for (const [laterMs, atOnce] of [
+    [9_000, 1],
+    [1_001, 4],
+  ] as const) {
+    nowMs += laterMs;
+    mostRunning = 0;
+    await Promise.all(Array.from({ length: 4 }, (_, id) => store.delete(id)));
+    expect(mostRunning).toBe(atOnce);
+  }
 });
 
 // The client's package can't import the service's types, so the compiler compares them here.
