@@ -1,5 +1,5 @@
 /** Streams of events over sockets: on two threads, when nobody reads them, and at a stop. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
@@ -37,7 +37,12 @@ test("streams on all threads get every event, and end when the service stops", a
 });
 
 test("a listener that never reads is cut off if it lags or is revoked, and a stop waits for requests alone", async () => {
+  const serving = spyOn(Bun, "serve");
   await using service = await serveHere();
+  // Otherwise they would be there until the runtime's own time limit.
+  const server = serving.mock.results.at(-1)?.value as { timeout(): void };
+  const disconnecting = spyOn(server, "timeout");
+  serving.mockRestore();
   const token = await makeToken(service, "ann");
   const behind = await openUnread(service, token);
   await writeMuch(service, token);
@@ -47,6 +52,7 @@ test("a listener that never reads is cut off if it lags or is revoked, and a sto
   const revoked = await openStuck(service, token);
   await revokeTokens(service, "ann");
   await waitForDisconnect(service, revoked);
+  expect(disconnecting).toHaveBeenCalledTimes(2);
 
   const last = await openStuck(service, await makeToken(service, "bob", "--garden", "ann"));
   const slow = await KeptConnection.open(service);

@@ -93,9 +93,3 @@ test("a service without a certificate says nothing of https", async () => {
   const { headers } = await fetch(`${service.url}/`);
   expect(headers.get("strict-transport-security")).toBeNull();
 });
-
-test("a service says in the log that its certificate has expired", async () => {
-  await using service = await start("expired");
-  const expires = "2021-01-01T00:00:00.000Z";
-  expect(service.readLog("certificate has expired")).toMatchObject([{ level: "error", expires }]);
-});
