@@ -145,7 +145,8 @@ export const revokeTokenCommand: Command = {
   },
 };
 
-async function withStorage<Result>(
+/** Opens the store that the call names, even while a service uses it. */
+export async function withStorage<Result>(
   call: Call,
   use: (storage: Storage) => Promise<Result>,
   options: Partial<OpenOptions> = { mustExist: true },

@@ -5,7 +5,7 @@
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { Order, PlantStorage, TokenStorage } from "../domain/storage.ts";
 
-export interface Storage extends PlantStorage, TokenStorage {
+export interface Storage extends PlantStorage, TokenStorage, GardenStorage {
   /** Absent where there is no pool of connections. */
   readonly pool?: () => PoolUse;
 
@@ -20,6 +20,27 @@ export interface Storage extends PlantStorage, TokenStorage {
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** For the operator. */
+export interface GardenStorage {
+  /** By name. */
+  listGardens(): Promise<readonly GardenRecord[]>;
+
+  /**
+   * Deletes everything in the garden: plants, events, keys and counters. In small transactions,
+   * each of which leaves the garden's counts exact; if it fails midway, call it again. Returns
+   * whether there was such a garden.
+   */
+  deleteGarden(garden: string): Promise<boolean>;
+}
+
+export interface GardenRecord {
+  readonly garden: string;
+  readonly plants: number;
+  readonly lastEvent: number;
+  /** Absent if that event isn't kept. */
+  readonly lastEventAtMs: number | undefined;
 }
 
 /** How a thread's connections are used right now. */

@@ -7,6 +7,7 @@ import { contentLength } from "../rows.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { Route } from "./connect.ts";
 import { createEventReader } from "./events.ts";
+import { createGardenStorage } from "./gardens.ts";
 import { migrate, readSchemaVersion, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
@@ -43,6 +44,7 @@ function createStorage(runner: TransactionRunner, options: OpenOptions, route: R
     ...createEventReader(runner),
     ...createWriter(runner, options),
     ...createTokenStorage(runner),
+    ...createGardenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
     pool: () => runner.usage(),

@@ -16,6 +16,7 @@ import { contentColumns } from "../rows.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { createEventReader, takeText } from "./events.ts";
+import { createGardenStorage } from "./gardens.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import {
   checkLog,
@@ -114,6 +115,7 @@ function createStorage(
       ...createReader(database, options.onRead),
       ...createEventReader(database),
       ...tokens,
+      ...createGardenStorage(database),
       async ping() {
         checkStillThere();
         worker?.check();
