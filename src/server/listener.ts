@@ -99,6 +99,7 @@ async function startServing(
         () => false,
       ),
       certificateSeconds: certificate && remainingMs(certificate) / 1_000,
+      certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);
