@@ -94,7 +94,7 @@ const duration: Parser<number> = {
     const durationMs = parseDuration(value);
     return durationMs >= 60_000 ? durationMs : undefined;
   },
-  expected: "a time such as 7d, 12h or 90m",
+  expected: "a time of at least 1m, such as 7d, 12h or 90m",
 };
 const rate: Parser<{ readonly requests: number; readonly windowSeconds: number }> = {
   parse: parseRate,

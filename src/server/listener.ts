@@ -64,7 +64,7 @@ export interface Listener {
 export async function openListener(
   config: ListenerConfig,
   log: Log,
-  opening: Pick<Parameters<typeof openStorage>[1], "share" | "onFailure">,
+  opening: Pick<Parameters<typeof openStorage>[1], "share" | "onFailure" | "onNewStore">,
 ): Promise<Listener> {
   const metrics = new Metrics(version);
   const storage = await openStorage(config.database, {

@@ -11,11 +11,13 @@
  *     after   9 s     nobody waits any more, not even for the storage to close
  *     after  10 s     `docker stop` would kill the process
  */
+import { resolve } from "node:path";
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Log } from "../log.ts";
 import { createBucketMemory } from "../rate-limit/rate-limiter.ts";
+import { isFile, maskAddress } from "../storage/open.ts";
 import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
 import { readCertificate, warnOfExpiry } from "./certificate.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
@@ -62,6 +64,8 @@ export async function serve(
   claimPort(config);
   const listener = await openListener(config, log, {
     onFailure,
+    onNewStore: (schema) =>
+      log.event("info", "created a new store", { database: placeOf(config.database), schema }),
   });
   const { port, storage, readiness, metrics } = listener;
   const threads: Thread[] = [];
@@ -92,6 +96,11 @@ export async function serve(
       });
     },
   };
+}
+
+/** A file's whole path: a wrong working directory is why most new stores are a surprise. */
+function placeOf(database: string): string {
+  return isFile(database) ? resolve(database) : maskAddress(database);
 }
 
 /** Threads have their own connections and share the limit of the process. */

@@ -89,8 +89,8 @@ export interface OpenOptions {
   readonly withoutEvents?: boolean | undefined;
   /** Fails if there is no storage yet, instead of creating one. */
   readonly mustExist?: boolean;
-  /** Called with the schema's name if a new store was created, by engines that have schemas. */
-  readonly onNewSchema?: ((name: string) => void) | undefined;
+  /** Called if a new store was created; with its name if the engine has schemas. */
+  readonly onNewStore?: ((schema?: string) => void) | undefined;
   /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }

@@ -59,7 +59,9 @@ describe("the log", () => {
     const lines: Record<string, unknown>[] = Bun.JSONL.parse(out) as never;
     // Other threads' lines may arrive a little later than this one's.
     const events = lines.map(({ event }) => event).toSorted();
-    expect(events).toEqual(["request", "request", "started", "stopped", "stopping"]);
+    const own = ["request", "request", "started", "stopped", "stopping"];
+    expect(events).toEqual(["created a new store", ...own]);
+    expect(lines[0]).toMatchObject({ event: "created a new store", database: service.database });
     const { out: tokens } = await runProgram(["token", "list", "--json"], {
       PLANTSTORE_DATABASE: service.database,
     });
@@ -87,12 +89,16 @@ describe("the log", () => {
       args: ["--database-pool-size", "7"],
     });
     const { out } = service.output();
-    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({
+    const [created, started] = Bun.JSONL.parse(out) as unknown[];
+    const masked = database.url.replace(/:[^:]*@/, "@");
+    const creation = { event: "created a new store", database: masked, schema: "public" };
+    expect(created).toMatchObject(creation);
+    expect(started).toMatchObject({
       event: "started",
       settings: {
         host: "127.0.0.1",
         port: "0",
-        database: database.url.replace(/:[^:]*@/, "@"),
+        database: masked,
         "database-pool-size": "7",
         threads: "1",
         "rate-limit": "off",
@@ -127,8 +133,8 @@ describe("the log level", () => {
     renameSync(service.database, `${service.database}.gone`);
     expect((await service.call("GET /readyz")).status).toBe(503);
     const readLines = () => service.output().out.trim().split("\n");
-    const lines = await waitFor(() => (readLines().length === 3 ? readLines() : undefined));
-    const events = lines.slice(1).map((line) => JSON.parse(line));
+    const lines = await waitFor(() => (readLines().length === 4 ? readLines() : undefined));
+    const events = lines.slice(2).map((line) => JSON.parse(line));
     expect(events).toContainEqual(expect.objectContaining({ event: "database lost" }));
     expect(events).toContainEqual(
       expect.objectContaining({ level: "warn", event: "request", route: "/readyz", status: 503 }),

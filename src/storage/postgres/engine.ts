@@ -32,7 +32,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     await requireRights(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");
-    options.onNewSchema?.(String(rows[0]?.name));
+    options.onNewStore?.(String(rows[0]?.name));
   });
   return createStorage(runner, options, route);
 }
