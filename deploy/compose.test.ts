@@ -7,7 +7,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
 import { serviceOperations } from "../src/http/service-operations.ts";
-import { idleTimeoutSeconds } from "../src/server/port.ts";
 import { parseUrl } from "../src/storage/postgres/url.ts";
 
 interface Service {
@@ -18,7 +17,7 @@ interface Service {
 
 const read = (name: string) => readFileSync(join(import.meta.dir, name), "utf8");
 const { services } = Bun.YAML.parse(read("compose.yaml")) as { services: Record<string, Service> };
-const caddyfile = read("Caddyfile");
+const balancer = read("haproxy/haproxy.cfg");
 const containerfile = read("Containerfile");
 const ofImage = Object.fromEntries(
   [...containerfile.matchAll(/(PLANTSTORE_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
@@ -51,14 +50,18 @@ test("an instance finds the database beside it, and can't write to its image", (
 });
 
 test("the balancer leads to the instances, asks for a path that there is, and is for this machine only", () => {
-  expect(caddyfile).toContain("reverse_proxy instance-one:8080 instance-two:8080 {");
+  const { environment = {}, ports } = services.balancer ?? {};
+  const servers = [...balancer.matchAll(/^ +server \w+ "\$\{(\w+)-/gm)].map(
+    ([, name = ""]) => name,
+  );
+  expect(servers.map((name) => environment[name])).toEqual([
+    "instance-one:8080",
+    "instance-two:8080",
+  ]);
   const paths = serviceOperations.map(({ path }) => path);
-  expect(paths).toContain(/health_uri (\S+)/.exec(caddyfile)?.[1] ?? "");
-  const listens = /^:(\d+) \{/m.exec(caddyfile)?.[1];
-  expect(services.balancer?.ports).toEqual([`127.0.0.1:\${DEMO_PORT:-8080}:${listens}`]);
-  // It closes idle connections before an instance does.
-  const keptSeconds = Number(/^\t+keepalive (\d+)s$/m.exec(caddyfile)?.[1]);
-  expect(keptSeconds).toBeLessThan(idleTimeoutSeconds);
+  expect(paths).toContain(/httpchk GET (\S+)/.exec(balancer)?.[1] ?? "");
+  const listens = /^ +bind :(\d+)/m.exec(balancer)?.[1];
+  expect(ports).toEqual([`127.0.0.1:\${DEMO_PORT:-8080}:${listens}`]);
 });
 
 test("every password comes from the environment, and there is no default", () => {

@@ -59,6 +59,9 @@ describe.each(Object.entries(files))("%s", (_, resources) => {
       expect(paths).toContain(probe?.httpGet?.path ?? "");
       expect(probe?.httpGet?.port).toBe(container?.ports?.[0]?.name as never);
     }
+    // A start may take ten minutes.
+    const { periodSeconds = 10, failureThreshold = 3 } = startupProbe ?? {};
+    expect(periodSeconds * failureThreshold).toBe(600);
     // A database that is away must not have the instances killed.
     expect(livenessProbe?.httpGet?.path).toBe("/healthz");
     expect(readinessProbe?.httpGet?.path).toBe("/readyz");

@@ -32,6 +32,7 @@ const otherMetrics = new Set([
   "up",
   "plantstore_backup_timestamp_seconds",
   "kube_cronjob_status_last_successful_time",
+  "kube_cronjob_created",
 ]);
 /** What Prometheus adds to every target. */
 const ownLabels = new Set(["job", "instance", "le"]);

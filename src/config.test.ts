@@ -183,3 +183,9 @@ test("takes one thread on PostgreSQL unless told otherwise, and at most one per 
   );
   expect(readConfig({ threads: "4", "database-pool-size": "3" }, {}).threads).toBe(4);
 });
+
+test("a time that is too short is refused with the minimum", () => {
+  expect(() => readConfig({ events: "5s" }, {})).toThrow(
+    '--events must be off or a time of at least 1m, such as 7d, 12h or 90m, not "5s".',
+  );
+});

@@ -72,7 +72,7 @@ const audiences = parser("names such as https://plants.example, separated by com
   const names: readonly string[] = value === "" ? [] : value.split(",").map((name) => name.trim());
   return names.includes("") ? undefined : names;
 });
-const duration = parser("a time such as 7d, 12h or 90m", (value) => {
+const duration = parser("a time of at least 1m, such as 7d, 12h or 90m", (value) => {
   const durationMs = parseDuration(value);
   return durationMs >= 60_000 ? durationMs : undefined;
 });

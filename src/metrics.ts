@@ -1,4 +1,5 @@
 /** Counters, gauges and histograms, rendered in the text format of Prometheus. */
+import { readdirSync, readFileSync } from "node:fs";
 import type { PoolUse, StorageSizes } from "./storage/storage.ts";
 
 const durationBounds = [
@@ -69,6 +70,7 @@ export interface ProcessState {
   readonly isReady: boolean;
   /** Negative once it has expired; absent without TLS. */
   readonly certificateSeconds?: number | undefined;
+  readonly certificateLifetimeSeconds?: number | undefined;
 }
 
 interface Histogram {
@@ -222,7 +224,13 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   plantstore_certificate_remaining_seconds:
     ["Until the certificate expires; negative after that.",
       ({ certificateSeconds }) => certificateSeconds],
-  process_resident_memory_bytes: ["Resident memory.", () => process.memoryUsage.rss()],
+  plantstore_certificate_lifetime_seconds:
+    ["From the certificate's first moment to its last.",
+      ({ certificateLifetimeSeconds }) => certificateLifetimeSeconds],
+  process_resident_memory_bytes: ["Resident memory.", () => ifReadable(process.memoryUsage.rss)],
+  process_open_fds: ["Open file descriptors (Linux).", () => ifReadable(countDescriptors)],
+  process_max_fds:
+    ["Maximum number of open file descriptors (Linux).", () => ifReadable(readDescriptorsMax)],
   process_cpu_seconds_total: ["Processor time used.", cpuSeconds],
   process_start_time_seconds:
     ["When the process started.", () => Math.round(performance.timeOrigin / 1000)],
@@ -245,6 +253,26 @@ function* renderRequests(requests: Counts["requests"]) {
       }
     }
   }
+}
+
+/** Absent if no file descriptor is left to read it: the other metrics matter most then. */
+function ifReadable(read: () => number | undefined): number | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without the one that reads them. */
+function countDescriptors(): number {
+  return readdirSync("/proc/self/fd").length - 1;
+}
+
+/** The soft limit. */
+function readDescriptorsMax(): number | undefined {
+  const [, max] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+  return max === undefined ? undefined : Number(max);
 }
 
 function cpuSeconds(): number {

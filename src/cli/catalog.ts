@@ -15,6 +15,10 @@ export const catalog: Readonly<Record<string, Section>> = {
     "token revoke": async () => (await import("./token-commands.ts")).revokeTokenCommand,
     whoami: async () => (await import("./plants-commands.ts")).whoamiCommand,
   },
+  Gardens: {
+    "garden list": async () => (await import("./garden-commands.ts")).listGardensCommand,
+    "garden delete": async () => (await import("./garden-commands.ts")).deleteGardenCommand,
+  },
   "Plants of a running service": {
     "plants add": async () => (await import("./plants-commands.ts")).addPlantCommand,
     "plants get": async () => (await import("./plants-commands.ts")).getPlantsCommand,
@@ -37,6 +41,9 @@ export const catalog: Readonly<Record<string, Section>> = {
 
 /** What people type out of habit. */
 export const aliases: Readonly<Record<string, string>> = {
+  "garden ls": "garden list",
+  "garden rm": "garden delete",
+  "garden remove": "garden delete",
   "plants ls": "plants list",
   "plants rm": "plants delete",
   "plants remove": "plants delete",

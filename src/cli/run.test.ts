@@ -93,7 +93,7 @@ describe("an invalid call ends with 2 and one line, and leaves no database behin
     ["a typo in a command", ["srve"], "Did you mean serve?"],
     ["a typo in the first word", ["tokens", "list"], "Did you mean token?"],
     ["a typo in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
-    ["the second word alone", ["list"], "Did you mean token list or plants list?"],
+    ["the second word alone", ["list"], "Did you mean token list or garden list or plants list?"],
     ["a typo in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
     ["a token in place of its id", ["token", "revoke", "plant_secret"], "not the token itself"],
     ["no user", ["token", "create"], "USER"],

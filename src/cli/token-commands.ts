@@ -1,5 +1,4 @@
 /** `plantstore token create|list|revoke`: the tokens in a store, even while a service uses it. */
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
 import {
@@ -12,7 +11,7 @@ import {
 } from "../config.ts";
 import { isIdentity, scopes } from "../domain/caller.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
-import { isFile, maskAddress, openStorage } from "../storage/open.ts";
+import { maskAddress, openStorage } from "../storage/open.ts";
 import type { OpenOptions, Storage } from "../storage/storage.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
@@ -58,20 +57,16 @@ export const createTokenCommand: Command = {
       note: readFlag(call, "note", oneLine) ?? "",
     };
     const address = readSetting("database", call.flags, call.terminal.env);
-    const isNew = isFile(address) && !existsSync(address);
     const issue = (storage: Storage) => issueToken(storage, request, nowMs);
     // A service that connects as another role may use another schema.
-    const onNewSchema = (name: string) =>
+    const onNewStore = (schema?: string) =>
       call.terminal.say(
-        `Created a new store in the schema ${JSON.stringify(name)} of ${maskAddress(address)}.`,
+        schema === undefined
+          ? `Created a new store in ${resolve(address)}. A service that runs on another store ` +
+              "won't know this token; give the service's own file with --database."
+          : `Created a new store in the schema ${JSON.stringify(schema)} of ${maskAddress(address)}.`,
       );
-    const { token, record } = await withStorage(call, issue, { onNewSchema });
-    if (isNew) {
-      call.terminal.say(
-        `Created a new store in ${resolve(address)}. A service that runs on another store won't ` +
-          "know this token; give the service's own file with --database.",
-      );
-    }
+    const { token, record } = await withStorage(call, issue, { onNewStore });
     if (call.flags.json) {
       const described = { token, ...describeToken(record, nowMs) };
       call.terminal.out(`${JSON.stringify(described, null, 2)}\n`);
@@ -145,7 +140,8 @@ export const revokeTokenCommand: Command = {
   },
 };
 
-async function withStorage<Result>(
+/** Opens the store that the call names, even while a service uses it. */
+export async function withStorage<Result>(
   call: Call,
   use: (storage: Storage) => Promise<Result>,
   options: Partial<OpenOptions> = { mustExist: true },

@@ -9,6 +9,7 @@ export interface Certificate {
   readonly cert: string;
   readonly key: string;
   readonly expiresAtMs: number;
+  readonly lifetimeMs: number;
 }
 
 /** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */
@@ -34,7 +35,8 @@ export async function readCertificate(files: NonNullable<Config["tls"]>): Promis
   orRefuse(`--tls-cert ${files.cert} and --tls-key ${files.key} cannot be used for TLS`, () =>
     createSecureContext({ cert, key }),
   );
-  return { cert, key, expiresAtMs: Date.parse(leaf.validTo) };
+  const expiresAtMs = Date.parse(leaf.validTo);
+  return { cert, key, expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(leaf.validFrom) };
 }
 
 async function readPem(kind: "cert" | "key", path: string): Promise<string> {

@@ -62,7 +62,7 @@ export interface Listener {
 export async function openListener(
   config: ListenerConfig,
   log: Log,
-  opening: Pick<Parameters<typeof openStorage>[1], "share" | "onFailure">,
+  opening: Pick<Parameters<typeof openStorage>[1], "share" | "onFailure" | "onNewStore">,
 ): Promise<Listener> {
   const metrics = new Metrics(version);
   const storage = await openStorage(config.database, {
@@ -96,6 +96,7 @@ async function startServing(
         () => false,
       ),
       certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
+      certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
     }),
   );
   const assembly = assemble(config, storage, log, metrics, render);

@@ -11,11 +11,13 @@
  *     after   9 s     nobody waits any more, not even for the storage to close
  *     after  10 s     `docker stop` would kill the process
  */
+import { resolve } from "node:path";
 import { deadline } from "../async/deadline.ts";
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
+import { isFile, maskAddress } from "../storage/open.ts";
 import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
 import { readCertificate } from "./certificate.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
@@ -59,7 +61,11 @@ export async function serve(
     );
   // Before it creates a file.
   claimPort(config);
-  const listener = await openListener(config, log, { onFailure });
+  const listener = await openListener(config, log, {
+    onFailure,
+    onNewStore: (schema) =>
+      log.event("info", "created a new store", { database: placeOf(config.database), schema }),
+  });
   const { port, storage, readiness, metrics } = listener;
   const threads: Thread[] = [];
   const joining = setTimeout(() => {
@@ -85,6 +91,11 @@ export async function serve(
       });
     },
   };
+}
+
+/** A file's whole path: a wrong working directory is why most new stores are a surprise. */
+function placeOf(database: string): string {
+  return isFile(database) ? resolve(database) : maskAddress(database);
 }
 
 /** Threads have their own connections and share the limit of the process. */

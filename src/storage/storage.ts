@@ -5,7 +5,7 @@
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { Order, PlantStorage, TokenStorage } from "../domain/ports.ts";
 
-export interface Storage extends PlantStorage, TokenStorage {
+export interface Storage extends PlantStorage, TokenStorage, GardenStorage {
   /** Absent where there is no pool of connections. */
   readonly pool?: () => PoolUse;
 
@@ -20,6 +20,27 @@ export interface Storage extends PlantStorage, TokenStorage {
 
   /** Finishes what is under way and lets go of everything. */
   close(): Promise<void>;
+}
+
+/** For the operator. */
+export interface GardenStorage {
+  /** By name. */
+  listGardens(): Promise<readonly GardenRecord[]>;
+
+  /**
+   * Deletes everything in the garden: plants, events, keys and counters. In small transactions,
+   * each of which leaves the garden's counts exact; if it fails midway, call it again. Returns
+   * whether there was such a garden.
+   */
+  deleteGarden(garden: string): Promise<boolean>;
+}
+
+export interface GardenRecord {
+  readonly garden: string;
+  readonly plants: number;
+  readonly lastEvent: number;
+  /** Absent if that event isn't kept. */
+  readonly lastEventAtMs: number | undefined;
 }
 
 /** How a thread's connections are used right now. */
@@ -68,8 +89,8 @@ export interface OpenOptions {
   readonly withoutEvents?: boolean | undefined;
   /** Fails if there is no storage yet, instead of creating one. */
   readonly mustExist?: boolean;
-  /** Called with the schema's name if a new store was created, by engines that have schemas. */
-  readonly onNewSchema?: ((name: string) => void) | undefined;
+  /** Called if a new store was created; with its name if the engine has schemas. */
+  readonly onNewStore?: ((schema?: string) => void) | undefined;
   /** An engine without connections ignores it. */
   readonly limits?: ConnectionLimits;
 }

@@ -52,12 +52,16 @@ describe("the first start", () => {
     await waitFor(() => service.output().errors.includes(command) || undefined);
     const { out, errors } = service.output();
     expect(errors).not.toContain("plant_");
-    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({
+    const masked = database.url.replace(/:[^:]*@/, "@");
+    const [created, started] = out.split("\n").map((line) => (line ? JSON.parse(line) : {}));
+    const creation = { event: "created a new store", database: masked, schema: "public" };
+    expect(created).toMatchObject(creation);
+    expect(started).toMatchObject({
       event: "started",
       settings: {
         host: "0.0.0.0",
         port: "0",
-        database: database.url.replace(/:[^:]*@/, "@"),
+        database: masked,
         "database-pool-size": "7",
         threads: "1",
         "rate-limit": "off",

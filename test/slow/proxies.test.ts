@@ -90,6 +90,27 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     expect((await fetch(`${url}/metrics`)).status).toBe(403);
   });
 
+  /** A problem that pages of every origin can read. */
+  async function expectProblem(response: Response, status: number, code: string): Promise<void> {
+    expect(response.status).toBe(status);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      "content-type": "application/problem+json",
+      "access-control-allow-origin": "*",
+      ...(code === "unavailable" && { "retry-after": "1" }),
+    });
+    const type = `urn:plantstore:problem:${code}`;
+    const texts = { title: expect.any(String), detail: expect.any(String) };
+    expect(await response.json()).toEqual({ type, status, ...texts });
+  }
+
+  test.skipIf(isSkipped)("a body that is too large is refused with a problem", async () => {
+    for (const method of ["POST", "PUT"]) {
+      const body = "x".repeat(2 ** 20 + 1);
+      const path = method === "POST" ? "/plants" : "/plants/1";
+      await expectProblem(await fetch(url + path, { method, body }), 413, "too-large");
+    }
+  });
+
   test.skipIf(isSkipped)("connections of one address are limited", async () => {
     const extra = 50;
     // A body that never arrives keeps its request in progress.
@@ -140,19 +161,15 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     expect(stored.map((plant) => plant.name).toSorted()).toEqual(names.toSorted());
   });
 
-  test.skipIf(isSkipped || name === "nginx")(
-    "without instances, it says what they would",
-    async () => {
-      for (const instance of instances) instance.signal("SIGKILL");
+  test.skipIf(isSkipped)("without instances, it says so with a problem", async () => {
+    for (const instance of instances) instance.signal("SIGKILL");
+    const status = name === "nginx" ? 502 : 503;
+    for (const method of ["GET", "DELETE"]) {
       const response = await waitFor(async () => {
-        const found = await fetch(`${url}/plants`).catch(() => undefined);
-        return found?.headers.get("retry-after") ? found : undefined;
+        const found = await fetch(`${url}/plants/1`, { method }).catch(() => undefined);
+        return found?.status === status ? found : undefined;
       });
-      expect([response.status, response.headers.get("content-type")]).toEqual([
-        503,
-        "application/problem+json",
-      ]);
-      expect(await response.json()).toMatchObject({ type: "urn:plantstore:problem:unavailable" });
-    },
-  );
+      await expectProblem(response, status, "unavailable");
+    }
+  });
 });

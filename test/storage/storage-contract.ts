@@ -5,6 +5,7 @@ import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { describeEvents } from "./events-contract.ts";
+import { describeGardens } from "./gardens-contract.ts";
 import { describeKeys } from "./keys-contract.ts";
 import { describeQuota } from "./quota-contract.ts";
 import {
@@ -317,6 +318,7 @@ export function describeStorage(
     });
 
     describeKeys(() => tested);
+    describeGardens(() => tested);
     describeEvents(() => tested);
     describeTokens(() => tested);
   });

@@ -10,7 +10,7 @@
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
-import type { Outcome } from "../../domain/ports.ts";
+import { GardenLocked, type Outcome } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
@@ -70,6 +70,9 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
       keyRows.rows.map((row) => [pair(row.garden, row.key.toString("latin1")), toStoredKey(row)]),
     ),
   };
+  // Somebody deleted it before it was locked.
+  const isGone = adding.some((garden) => !found.gardens.has(garden));
+  if (isGone) throw new GardenLocked("A garden is being deleted.");
   return {
     garden: (garden) => found.gardens.get(garden),
     plant: (garden, id) => found.plants.get(pair(garden, id)),

@@ -7,6 +7,7 @@ import { contentLength } from "../rows.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { ConnectionMode } from "./connect.ts";
 import { createEventReader } from "./events.ts";
+import { createGardenStorage } from "./gardens.ts";
 import { migrate, readSchemaVersion, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
@@ -31,7 +32,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
     await requireRights(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");
-    options.onNewSchema?.(String(rows[0]?.name));
+    options.onNewStore?.(String(rows[0]?.name));
   });
   return createStorage(runner, options, mode);
 }
@@ -47,6 +48,7 @@ function createStorage(
     ...createEventReader(runner),
     ...createWriter(runner, options),
     ...createTokenStorage(runner),
+    ...createGardenStorage(runner),
     // It would take a query, which costs as much as reading.
     version: () => undefined,
     pool: () => runner.usage(),

@@ -34,6 +34,7 @@ const readStatement = `
     WHERE gardens.garden = $1 ORDER BY seq`;
 
 const findNewStatement = `
-  SELECT garden, last_event FROM gardens
-    JOIN unnest($1::text[], $2::bigint[]) AS known (garden, seq) USING (garden)
-    WHERE last_event <> known.seq`;
+  SELECT known.garden, coalesce(last_event, 0) AS last_event
+    FROM unnest($1::text[], $2::bigint[]) AS known (garden, seq)
+    LEFT JOIN gardens ON gardens.garden = known.garden
+    WHERE coalesce(last_event, 0) <> known.seq`;

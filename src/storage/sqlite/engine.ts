@@ -16,6 +16,7 @@ import { contentColumns } from "../rows.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
 import { createEventReader, takeText } from "./events.ts";
+import { createGardenStorage } from "./gardens.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import {
   checkLog,
@@ -58,7 +59,8 @@ const close = (database: Database) => database.close();
 
 /** Opens the file for this process: creates, locks, checks and migrates it as needed. */
 function openFile(path: string, options: OpenOptions, opened: DisposableStack): Storage {
-  const file = findFile(path) ?? create(path, options, opened);
+  const found = findFile(path);
+  const file = found ?? create(path, options, opened);
   checkLog(file);
   if (options.isServing) opened.adopt(lockForServing(file), close);
   // Before opening it: if another file takes its name later, we notice.
@@ -69,6 +71,7 @@ function openFile(path: string, options: OpenOptions, opened: DisposableStack): 
   useWriteAheadLog(database);
   migrate(database);
   checkWritable(database);
+  if (found === undefined) options.onNewStore?.();
   return createStorage(database, opened, file, identify(file, identity), options);
 }
 
@@ -114,6 +117,7 @@ function createStorage(
       ...createReader(database, options.onRead),
       ...createEventReader(database),
       ...tokens,
+      ...createGardenStorage(database),
       async ping() {
         checkStillThere();
         worker?.check();
