@@ -1,4 +1,4 @@
-/** A consumer misses no event, however often it's cut off, and a forwarder, however often killed. */
+/** A consumer that is cut off misses no event, and neither does a forwarder that is killed. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { followEvents } from "./consumer.ts";
 import { forwardUnderKills } from "./forwarder.ts";

@@ -178,7 +178,7 @@ interface Delivery {
   readonly tries: number;
 }
 
-/** Tries until a receiver takes it. Throws the signal's reason if it is aborted between two tries. */
+/** Tries until a receiver takes it, or throws the signal's reason between two tries. */
 async function deliver(
   event: PlantEvent,
   { garden, url, key }: Forwarding,

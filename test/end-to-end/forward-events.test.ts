@@ -1,4 +1,4 @@
-/** `plantstore events --forward`: every event reaches a receiver, signed, in order, at least once. */
+/** `plantstore events --forward`: every event reaches a receiver, signed and in order. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
