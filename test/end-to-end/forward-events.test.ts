@@ -28,7 +28,7 @@ interface Received {
 
 type Respond = (received: Received, tries: number) => Response | Promise<Response>;
 
-/** A URL that takes events. After the last of `count` it responds with 410, which ends a command. */
+/** A URL that takes `count` events, and then responds with 410, which ends a command. */
 function startReceiver(
   count: number,
   respond: Respond = () => new Response(null, { status: 204 }),
