@@ -1,10 +1,12 @@
 /**
- * `npm run prove listeners [disconnects] [seed]`: a consumer that is cut off and resumes, how soon
- * an event reaches a thousand listeners, and what ten thousand idle ones cost. Prints a table.
+ * `npm run prove listeners [disconnects] [seed]`: a consumer that is cut off and resumes, a
+ * forwarder to a URL that is killed, how soon an event reaches a thousand listeners, and what ten
+ * thousand idle ones cost. Prints a table.
  */
 import { readNumbers } from "../proof.ts";
 import { measureDelays, measureIdle, type Setup } from "./audience.ts";
 import { followEvents } from "./consumer.ts";
+import { forwardUnderKills } from "./forwarder.ts";
 
 const delayMsMax = 500;
 const idleMbMax = 250;
@@ -44,6 +46,15 @@ for (const layout of [
   const { faults, figures } = await followEvents(layout, disconnects, seed);
   const result = Object.entries(figures).map(([figure, count]) => `${count} ${figure}`);
   report("a consumer that is cut off and resumes", layout.engine, result.join(", "), faults);
+}
+
+{
+  // By default 100 kills and 10,000 events.
+  const kills = Math.ceil(disconnects / 10);
+  const { faults, figures } = await forwardUnderKills(100 * kills, kills, seed);
+  const { events, failed, twice } = figures;
+  const result = `${events} events, ${kills} kills, ${failed} failed requests, ${twice} came twice`;
+  report("a forwarder that is killed", "sqlite", result, faults);
 }
 
 for (const setup of [sqlite, { engine: "postgres", threads: 1, instances: 2 } as const]) {

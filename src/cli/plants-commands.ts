@@ -3,21 +3,15 @@
 import { PlantRenderer, renderCount, renderJsonPlant } from "../../client/files/renderer.ts";
 import type { Deletion, ListOptions, Plant, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
-import { integer, type Parser } from "../config.ts";
+import { integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
-import { serviceCommand, tagFilter } from "./service-client.ts";
+import { plantId, serviceCommand, tagFilter } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
-
-/** The service checks its range. */
-const plantId: Parser<bigint> = {
-  parse: (text) => (/^(?:0|-?[1-9]\d{0,29})$/.test(text) ? BigInt(text) : undefined),
-  expected: "an integer such as 7",
-};
 
 const searchFilter = {
   placeholder: "WORDS",

@@ -9,7 +9,7 @@ import {
 } from "../../client/plant-store.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { choice, readSetting } from "../config.ts";
+import { choice, type Parser, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { describeSystemError } from "../storage/failures.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
@@ -20,6 +20,12 @@ export const formatFlag = {
   help: "the format of the file",
   fallback: "by the file's extension, else jsonl",
 } as const;
+
+/** The service checks its range. */
+export const plantId: Parser<bigint> = {
+  parse: (text) => (/^(?:0|-?[1-9]\d{0,29})$/.test(text) ? BigInt(text) : undefined),
+  expected: "an integer such as 7",
+};
 
 export const tagFilter = {
   placeholder: "TEXT",
@@ -61,7 +67,7 @@ export async function withService<Result>(
   }
 }
 
-interface ServiceCommand extends Omit<Command, "settings" | "variables" | "run"> {
+interface ServiceCommand extends Omit<Command, "settings" | "run"> {
   readonly run: (store: PlantStore, call: Call) => Promise<number | undefined>;
 }
 
@@ -70,7 +76,7 @@ export function serviceCommand({ run, ...command }: ServiceCommand): Command {
   return {
     ...command,
     settings: ["url"],
-    variables,
+    variables: { ...variables, ...command.variables },
     run: (call) => withService(call, (store) => run(store, call)),
   };
 }

@@ -1,0 +1,337 @@
+/** `plantstore events --forward`: every event reaches a receiver, signed and in order. */
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
+import { PlantStore } from "../../client/plant-store.ts";
+import { forwardEvents, readTarget, type Timing } from "../../src/cli/forward-events.ts";
+import { makeTerminal, runInProcess } from "../command.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { makeToken, runProgram, startService, waitFor } from "./running-service.ts";
+
+setDefaultTimeout(120_000);
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+const service = await startService();
+const folder = makeTemporaryFolder();
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+interface Received {
+  readonly seq: number;
+  readonly id: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+type Respond = (received: Received, tries: number) => Response | Promise<Response>;
+
+/** A URL that takes `count` events, and then responds with 410, which ends a command. */
+function startReceiver(
+  count: number,
+  respond: Respond = () => new Response(null, { status: 204 }),
+) {
+  const requests: Received[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const body = await request.text();
+      const { seq } = JSON.parse(body);
+      const headers = Object.fromEntries(request.headers);
+      const received = { seq, id: headers["webhook-id"] ?? "", body, headers };
+      requests.push(received);
+      if (seq > count) return new Response(null, { status: 410 });
+      return respond(received, requests.filter((each) => each.seq === seq).length);
+    },
+  });
+  return {
+    url: `http://127.0.0.1:${server.port}/hook`,
+    requests,
+    seqs: () => requests.map(({ seq }) => seq),
+    [Symbol.dispose]: () => void server.stop(true),
+  };
+}
+
+async function openGarden(user: string) {
+  const token = await makeToken(service, user);
+  const env = {
+    PLANTSTORE_URL: service.url,
+    PLANTSTORE_TOKEN: token,
+    PLANTSTORE_WEBHOOK_SECRET: secret,
+  };
+  const store = new PlantStore({ url: service.url, token });
+  const state = join(folder.path, `${user}.state`);
+  return {
+    env,
+    store,
+    state,
+    add: (count: number) =>
+      store.createMany(Array.from({ length: count }, (_, at) => ({ name: `Fern ${at}` }))),
+    readState: () => JSON.parse(readFileSync(state, "utf8")),
+    forward: (url: string, ...more: string[]) =>
+      runInProcess(["events", "--forward", url, "--state", state, ...more], env),
+  };
+}
+
+type Garden = Awaited<ReturnType<typeof openGarden>>;
+
+/** The same as the command, with pauses and deadlines of the test's. */
+async function forwardWith(garden: Garden, url: string, timing: Partial<Timing>, isTty = false) {
+  const { env, store, state } = garden;
+  const { terminal, written } = makeTerminal({ env, isStdoutTty: isTty });
+  const call = { words: [], flags: { forward: url, state, from: "start" }, terminal };
+  const { garden: name, lastEvent = 0 } = await store.me();
+  const forwarding = { ...readTarget(call), garden: name, lastEvent };
+  const all = { pause: async () => {}, timeoutMs: 15_000, ...timing };
+  const error = await forwardEvents(store, call, forwarding, all).catch((thrown) => thrown);
+  return { error, ...written };
+}
+
+describe("a receiver", () => {
+  test("gets every event in order, signed by Standard Webhooks, with the id's digits", async () => {
+    const garden = await openGarden("an.na é");
+    await garden.store.put(9007199254740993n, { name: "Fern", tag: "é" });
+    await garden.add(3);
+    using receiver = startReceiver(3);
+    const { exitCode, out, errors } = await garden.forward(receiver.url, "--from", "start");
+    expect([exitCode, errors]).toEqual([
+      1,
+      "plantstore: The receiver responded to event 4 with 410: it wants no more events.\n",
+    ]);
+    expect(receiver.seqs()).toEqual([1, 2, 3, 4]);
+    const [first] = receiver.requests as [Received];
+    expect(first.id).toBe("an%2Ena%20%C3%A9_1");
+    expect(first.headers["content-type"]).toBe("application/json");
+    expect(first.body).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":"é"}}');
+    const verified = receiver.requests.map(({ body, headers }) =>
+      new Webhook(secret).verify(body, headers),
+    );
+    expect(verified).toMatchObject([1, 2, 3, 4].map((seq) => ({ seq })));
+    const other = new Webhook(`whsec_${Buffer.alloc(32, 8).toString("base64")}`);
+    expect(() => other.verify(first.body, first.headers)).toThrow("No matching signature");
+    expect(
+      out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toEqual(
+      [1, 2, 3].map((seq) => ({ seq, id: `an%2Ena%20%C3%A9_${seq}`, status: 204, tries: 1 })),
+    );
+    expect(garden.readState()).toEqual({ garden: "an.na é", url: receiver.url, seq: 3 });
+  });
+
+  test("gets what happens next, and later what it missed while nothing ran", async () => {
+    const garden = await openGarden("ben");
+    await garden.add(2);
+    using receiver = startReceiver(3);
+    const running = garden.forward(receiver.url);
+    await waitFor(() => Bun.file(garden.state).size > 0 || undefined);
+    expect(garden.readState().seq).toBe(2);
+    await garden.add(2);
+    expect((await running).exitCode).toBe(1);
+    expect(receiver.seqs()).toEqual([3, 4]);
+    expect((await garden.forward(receiver.url, "--from", "start")).exitCode).toBe(1);
+    expect(receiver.seqs()).toEqual([3, 4, 4]);
+  });
+
+  test("is tried again with the same id after any other response, with longer pauses", async () => {
+    const garden = await openGarden("cem");
+    await garden.add(3);
+    const statuses = [500, 404, 302, 400, 429, 503, 500, 500, 500, 500, 500, 500];
+    using receiver = startReceiver(2, ({ seq }, tries) => {
+      const status = (seq === 1 && statuses[tries - 1]) || 200;
+      return new Response(null, { status, headers: { location: "/elsewhere" } });
+    });
+    const pauses: number[] = [];
+    const pause = async (ms: number) => void pauses.push(ms);
+    const { error, out, said } = await forwardWith(garden, receiver.url, { pause });
+    expect(error.message).toContain("410");
+    expect(receiver.seqs()).toEqual([...statuses.map(() => 1), 1, 2, 3]);
+    expect(new Set(receiver.requests.map(({ id }) => id)).size).toBe(3);
+    for (const [index, pauseMs] of pauses.entries()) {
+      const longest = Math.min(300_000, 2_000 * 2 ** index);
+      expect(pauseMs).toBeWithin(longest / 2, longest + 1);
+    }
+    expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({ seq: 1, status: 200, tries: 13 });
+    expect(said).toHaveLength(statuses.length);
+    expect(said[0]).toMatch(/^Event 1 was not taken: the response is 500\. Next try in 1\.\d s\.$/);
+  });
+
+  test("is tried again if it is late, or away", async () => {
+    const garden = await openGarden("dan");
+    await garden.add(2);
+    const late = Promise.withResolvers<Response>();
+    using receiver = startReceiver(1, (_, tries) =>
+      tries === 1 ? late.promise : new Response("thanks"),
+    );
+    const { said } = await forwardWith(garden, receiver.url, { timeoutMs: 50 });
+    late.resolve(new Response());
+    expect(receiver.seqs()).toEqual([1, 1, 2]);
+    expect(said[0]).toStartWith("Event 1 was not taken: no response within 0.1 s.");
+    receiver[Symbol.dispose]();
+    const pause = () => Promise.reject(new Error("enough"));
+    const { error, said: away } = await forwardWith(garden, receiver.url, { pause });
+    expect(error.message).toBe("enough");
+    expect(away[0]).toStartWith("Event 2 was not taken: ");
+  });
+
+  test("gets the delivery under way before SIGTERM ends the command", async () => {
+    const garden = await openGarden("eva");
+    await garden.add(2);
+    using receiver = startReceiver(2, () => {
+      process.emit("SIGTERM");
+      return new Response(null, { status: 201 });
+    });
+    const { exitCode, errors } = await garden.forward(receiver.url, "--from", "start");
+    expect([exitCode, errors]).toEqual([0, ""]);
+    expect([receiver.seqs(), garden.readState().seq]).toEqual([[1], 1]);
+  });
+
+  test("is stopped by SIGTERM in a pause, and the event is sent next time", async () => {
+    const garden = await openGarden("fay");
+    await garden.add(1);
+    using receiver = startReceiver(1, (_, tries) => {
+      setTimeout(() => process.emit("SIGTERM"), 0);
+      return new Response(null, { status: tries === 1 ? 500 : 200 });
+    });
+    expect((await garden.forward(receiver.url, "--from", "start")).exitCode).toBe(0);
+    expect(garden.readState().seq).toBe(0);
+    expect((await garden.forward(receiver.url)).exitCode).toBe(0);
+    expect(garden.readState().seq).toBe(1);
+  });
+});
+
+test("a terminal shows what was sent and what waits", async () => {
+  const garden = await openGarden("gus");
+  await garden.add(3);
+  using receiver = startReceiver(
+    2,
+    (_, tries) => new Response(null, { status: tries === 1 ? 503 : 200 }),
+  );
+  const { out, said } = await forwardWith(garden, receiver.url, {}, true);
+  expect(said[0]).toBe("Sending the events after 0, until Ctrl+C. Waiting now: 3.");
+  expect(said[1]).toContain("Waiting behind it: 2.");
+  expect(out.split("\n").map((line) => line.slice(0, 5).trim())).toEqual(["EVENT", "1", "2", ""]);
+});
+
+test("after a restore it stops, until the state file is deleted", async () => {
+  const database = join(folder.path, "restored.db");
+  const backup = join(folder.path, "backup.db");
+  const state = join(folder.path, "restored.state");
+  using receiver = startReceiver(0);
+  const forward = (url: string, token: string) => {
+    const args = ["events", "--forward", receiver.url, "--state", state, "--from", "start"];
+    const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token };
+    return runInProcess(args, { ...variables, PLANTSTORE_WEBHOOK_SECRET: secret });
+  };
+  let token: string;
+  {
+    await using first = await startService({ database });
+    token = first.token;
+    await first.call("POST /plants", { body: '{"name":"Fern"}' });
+    expect((await forward(first.url, token)).exitCode).toBe(1);
+    await runProgram(["backup", backup, "--database", database]);
+    first.signal("SIGTERM");
+    await first.exited;
+  }
+  await runProgram(["restore", backup, "--database", database]);
+  await using second = await startService({ database });
+  expect(await forward(second.url, token)).toEqual({
+    exitCode: 1,
+    out: "",
+    errors:
+      "plantstore: The events after 0 are no longer kept, or the service has other ones since a " +
+      `restore, so some can't be sent. Delete ${state} to start over.\n`,
+  });
+  const env = { PLANTSTORE_URL: second.url, PLANTSTORE_TOKEN: token };
+  expect(await runInProcess(["events", "--last", "5"], env)).toEqual({
+    exitCode: 0,
+    out: "",
+    errors: "",
+  });
+});
+
+describe("refuses, in one line,", () => {
+  const url = "https://example.com/hook";
+  const refuse = async (garden: Garden, args: readonly string[], more: Record<string, string>) => {
+    const { exitCode, out, errors } = await runInProcess(args, { ...garden.env, ...more });
+    expect([out, errors.split("\n").length]).toEqual(["", 2]);
+    return [exitCode, errors];
+  };
+
+  test.each([
+    ["no secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "" }, "PLANTSTORE_WEBHOOK_SECRET is missing"],
+    ["a short secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "whsec_c2hvcnQ=" }, "is not valid"],
+    ["another secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "x".repeat(40) }, "is not valid"],
+    ["a URL of another kind", ["ftp://example.com"], {}, "must be a URL with http"],
+    ["no URL", ["example.com/hook"], {}, "must be a URL with http"],
+    ["a password in the URL", ["https://u:secret@example.com"], {}, "without a user"],
+    ["a filter", [url, "--user", "ann"], {}, "Leave out --user."],
+    ["an unknown start", [url, "--from", "end"], {}, "--from must be one of now, start"],
+  ])("%s", async (_, [to = "", ...more], variables, message) => {
+    const garden = await openGarden("hal");
+    const args = ["events", "--forward", to, "--state", garden.state, ...more];
+    const [exitCode, errors] = await refuse(garden, args, variables);
+    expect(exitCode).toBe(2);
+    expect(errors).toContain(message);
+    expect(errors).not.toContain("secret@");
+  });
+
+  test("a missing state file, and its flags without --forward", async () => {
+    const garden = await openGarden("ian");
+    const [exitCode, errors] = await refuse(garden, ["events", "--forward", url], {});
+    expect([exitCode, errors]).toEqual([2, expect.stringContaining("needs --state FILE")]);
+    const [other, alone] = await refuse(garden, ["events", "--state", "x"], {});
+    expect([other, alone]).toEqual([2, expect.stringContaining("is for --forward URL")]);
+  });
+
+  test("a state file that can't be written, or isn't one, or is another's", async () => {
+    const garden = await openGarden("joe");
+    const forward = (path: string) =>
+      refuse(garden, ["events", "--forward", url, "--state", path], {});
+    const write = (text: string) => {
+      writeFileSync(garden.state, text);
+      return forward(garden.state);
+    };
+    expect(await forward(join(folder.path, "none/state"))).toEqual([
+      1,
+      expect.stringMatching(
+        /^plantstore: Cannot write .+none\/state: there is no such folder\.\n$/,
+      ),
+    ]);
+    expect(await forward(folder.path)).toEqual([1, expect.stringContaining("it is a folder")]);
+    for (const text of ["", "null", "[]", '{"garden":"joe"}', "\u0000"]) {
+      expect(await write(text)).toEqual([2, expect.stringContaining("is not a state file")]);
+    }
+    const state = { garden: "joe", url, seq: 0 };
+    expect(await write(JSON.stringify({ ...state, garden: "kim" }))).toEqual([
+      2,
+      expect.stringContaining('belongs to another garden, "kim".'),
+    ]);
+    expect(await write(JSON.stringify({ ...state, url: `${url}/2` }))).toEqual([
+      2,
+      expect.stringContaining("belongs to another URL."),
+    ]);
+  });
+
+  test("a token that is refused, and a service without events", async () => {
+    const garden = await openGarden("lea");
+    const args = ["events", "--forward", url, "--state", garden.state];
+    const unknown = {
+      PLANTSTORE_TOKEN: await makeToken({ database: join(folder.path, "x.db") }, "x"),
+    };
+    expect(await refuse(garden, args, unknown)).toEqual([
+      4,
+      expect.stringContaining("The service refuses the token"),
+    ]);
+    await using quiet = await startService({ args: ["--events", "off"] });
+    const off = { PLANTSTORE_URL: quiet.url, PLANTSTORE_TOKEN: quiet.token };
+    expect(await refuse(garden, args, off)).toEqual([
+      1,
+      "plantstore: This service keeps no events: its setting --events is off.\n",
+    ]);
+  });
+});
