@@ -1,7 +1,8 @@
 /** `plantstore events` against a running service, in scripts. */
 import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { runInProcess } from "../command.ts";
+import { runCommand } from "../../src/cli/run.ts";
+import { makeTerminal, runInProcess } from "../command.ts";
 import { makeToken, startService } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
@@ -19,6 +20,29 @@ async function openGarden(user: string) {
       service.call("POST /plants/bulk", { token, body: JSON.stringify(plants) }),
     add: (plant: object) => service.call("POST /plants", { token, body: JSON.stringify(plant) }),
   };
+}
+
+const seqsOf = (out: string) => [...out.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq));
+const count = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, at) => from + at);
+const ferns = (many: number) => Array.from({ length: many }, () => ({ name: "Fern" }));
+
+/** Follows until it has printed so much, and stops it as Ctrl+C does. */
+async function followUntil(
+  variables: Record<string, string>,
+  flags: readonly string[],
+  isEnough: (out: string) => boolean,
+  isStdoutTty = false,
+): Promise<string> {
+  let all = "";
+  const out = (text: string) => {
+    all += text;
+    if (isEnough(all)) process.emit("SIGINT");
+  };
+  const { terminal, written } = makeTerminal({ env: variables, out, isStdoutTty });
+  expect(await runCommand(["events", "--follow", ...flags], terminal)).toBe(0);
+  expect(written.said).toEqual([]);
+  return all;
 }
 
 test.each([
