@@ -71,8 +71,9 @@ export class LoadedInstances {
     return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
   }
 
-  async stop(): Promise<void> {
+  async stop(): Promise<string[]> {
     for (const service of this.#services) await service[Symbol.asyncDispose]();
+    return [];
   }
 
   /** `/readyz` always responds, and soon after with 200. Returns whether it had another status. */
