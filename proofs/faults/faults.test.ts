@@ -1,4 +1,4 @@
-/** File operations that fail: at bad moments, or for as long as a disk is full or read-only. */
+/** File operations that fail for as long as a disk is full or read-only. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import {
@@ -9,8 +9,6 @@ import {
 import { skipsUnless } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
-import { joinTrials } from "../proof.ts";
-import { type Case, type Injection, inject, makeCases } from "./fault-trial.ts";
 
 setDefaultTimeout(120_000);
 
@@ -32,20 +30,6 @@ async function callAll(service: RunningService): Promise<number[]> {
 describe.skipIf(skipsUnless(isInterposable, "needs Linux on x64 or arm64"))(
   "file operations",
   () => {
-    test("fail here and there, and break no promise", async () => {
-      const cases = await makeCases();
-      // Every scene, several failures, brief and lasting ones.
-      const sampled: Injection[] = [
-        { ...(cases[0] as Case), nth: 41 },
-        { ...(cases[9] as Case), nth: 31 },
-        { ...(cases[12] as Case), nth: 61 },
-        { ...(cases[9] as Case), nth: 1, failure: { kinds: ["open", ...changes], error: "EROFS" } },
-      ];
-      const trials = await Promise.all(sampled.map(inject));
-      expect(joinTrials(trials).faults).toEqual([]);
-      expect(trials.map(({ figures }) => figures["calls that failed"])).not.toContain(0);
-    });
-
     test.each([
       ["is full", ["write"], "ENOSPC", [507, 507, 200, 200], "Nothing was changed"],
       ["is full, for the user", ["write"], "EDQUOT", [503, 503, 200, 503], "outcome is unknown"],

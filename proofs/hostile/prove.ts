@@ -23,7 +23,9 @@ const isOverloaded = program === undefined && "overload".includes(only);
 if (chosen.length === 0 && !isOverloaded) throw new Error("There is no such crowd.");
 
 const render = (statuses: Readonly<Record<string, number>>) =>
-  Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
+  Object.entries(statuses)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(", ");
 
 await prove({
   trials: "crowds; median / worst ms of the quiet user's calls",
