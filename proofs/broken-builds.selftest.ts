@@ -118,18 +118,6 @@ const builds: readonly BrokenBuild[] = [
     },
   ],
   [
-    "stores events in a second transaction, whose process is killed",
-    /a write without its event/,
-    byKills("first write", "load"),
-    logLater,
-  ],
-  [
-    "stores events in a second transaction, while clients read",
-    /no order explains/,
-    byHistories("sqlite", [2]),
-    logLater,
-  ],
-  [
     "stores events in a second transaction on PostgreSQL",
     /no order explains/,
     byHistories("postgres", [1, 1]),
@@ -185,12 +173,6 @@ const interposedBuilds: readonly BrokenBuild[] = [
     "does not sync the folder of a backup",
     /: none/,
     (program) => cutPower("backup", program),
-    { file: "storage/durable-file.ts", text: "  syncFolderOf(to);", by: "" },
-  ],
-  [
-    "does not sync the folder of a restored store",
-    /40 plants/,
-    (program) => cutPower("restore", program),
     { file: "storage/durable-file.ts", text: "  syncFolderOf(to);", by: "" },
   ],
   [

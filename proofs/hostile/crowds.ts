@@ -26,8 +26,6 @@ export interface Crowd {
   readonly plantName?: string;
   /** Meanwhile, another user creates plants with long names in that garden. */
   readonly isWritten?: boolean;
-  /** When the crowd's tokens are revoked. */
-  readonly revokedAfterMs?: number;
   readonly durationMs?: number;
   /** Connections that the service closes come back at once instead of after a few milliseconds. */
   readonly comesBackAtOnce?: boolean;
@@ -79,8 +77,6 @@ const listen = (token: string, after?: string) =>
     "Accept: text/event-stream",
     ...(after === undefined ? [] : [`Last-Event-ID: ${after}`]),
   ]);
-/** A revocation holds within five seconds. */
-const revoked = { revokedAfterMs: 2_000, durationMs: 12_000, openMsMax: 8_000 };
 
 export const crowds: readonly Crowd[] = [
   {
@@ -270,13 +266,6 @@ export const crowds: readonly Crowd[] = [
     plants: 20_000,
     send: (token) => listen(token, "0"),
     waveMs: 1_500,
-  },
-  {
-    name: "listeners whose token is revoked",
-    connections: 64,
-    send: (token) => listen(token),
-    next: "leave",
-    ...revoked,
   },
   {
     name: "unfinished heads",
