@@ -27,9 +27,6 @@ export class LoadedInstances {
   private constructor(services: readonly RunningService[], clients: number) {
     this.#services = services;
     this.#clients = clients;
-    process.on("exit", () => {
-      for (const service of services) service.signal("SIGKILL");
-    });
   }
 
   static async start(database: string, clients = clientsCount): Promise<LoadedInstances> {

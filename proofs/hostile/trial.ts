@@ -89,11 +89,6 @@ export async function tryCrowd(
   await using stack = new AsyncDisposableStack();
   const forged = crowd.hasForgedJwts ? await forgeJwts(stack, tokens) : [];
   const services: RunningService[] = [];
-  const killAll = () => {
-    for (const { signal } of services) signal("SIGKILL");
-  };
-  process.on("exit", killAll);
-  stack.defer(() => void process.off("exit", killAll));
   for (let instance = 0; instance < instances; instance++) {
     const host = addresses === 1 ? "127.0.0.1" : "0.0.0.0";
     const args = ["--threads", String(threads), "--host", host, ...forged];

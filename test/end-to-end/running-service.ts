@@ -23,7 +23,12 @@ const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
 /** Not the working folder: a service may run there, and its data are not the tests'. */
 const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+/** Whatever this process has started ends with it. */
+const running = new Set<Subprocess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** Starts a command and does not wait for it. */
 export function spawnProgram(
@@ -31,12 +36,15 @@ export function spawnProgram(
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
 ) {
-  return Bun.spawn([process.execPath, program, ...args], {
+  const child = Bun.spawn([process.execPath, program, ...args], {
     cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
   });
+  running.add(child);
+  child.exited.then(() => running.delete(child));
+  return child;
 }
 
 /** Runs a command to its end. */
@@ -223,7 +231,11 @@ export async function startService(
 }
 
 /** Calls what is at this URL, with this token unless another one is given. */
-export function makeCaller(url: string, token = ""): RunningService["call"] {
+export function makeCaller(
+  url: string,
+  token = "",
+  send: (url: string, init: RequestInit) => Promise<Response> = fetch,
+): RunningService["call"] {
   return (request, init = {}) => {
     const [method = "GET", target = "/"] = request.split(" ");
     const headers = new Headers(init.headers);
@@ -231,7 +243,7 @@ export function makeCaller(url: string, token = ""): RunningService["call"] {
     if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
     const hasType = headers.has("content-type");
     if (init.body && !hasType) headers.set("content-type", "application/json");
-    return fetch(url + target, { ...init, method, headers });
+    return send(url + target, { ...init, method, headers });
   };
 }
 
