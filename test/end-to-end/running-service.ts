@@ -57,9 +57,7 @@ export async function runProgram(
 }
 
 /** What a command prints, to its end. */
-export async function readOutput(
-  child: Subprocess<SpawnOptions.Writable, "pipe", "pipe">,
-): Promise<Finished> {
+export async function readOutput(child: PipedProcess): Promise<Finished> {
   const [out, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -196,19 +194,12 @@ export async function startService(
     options.variables,
     options.program,
   );
-  const { written, reading } = gather(child);
-  const url = await waitFor(
-    () => /\burl"?[:=]"([^"]+)"/.exec(written.out)?.[1],
-    async () => {
-      if (child.exitCode === null) return false;
-      await reading;
-      return `It ended with ${child.exitCode}: ${written.errors}`;
-    },
-  ).catch((error) => {
+  const started = await untilItSays(/\burl"?[:=]"([^"]+)"/, child).catch((error) => {
     child.kill("SIGKILL");
     folder[Symbol.dispose]();
     throw error;
   });
+  const { found: url, written, reading } = started;
   const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
 
   return {
@@ -289,7 +280,7 @@ export async function readMetric(
 }
 
 /** What a process has written so far, and when all of it is here. */
-export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStream }) {
+export function gather({ stdout, stderr }: PipedProcess) {
   const written = { out: "", errors: "" };
   const reading = Promise.all([
     collect(stdout, (text) => {
@@ -302,9 +293,24 @@ export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStr
   return { written, reading };
 }
 
-type ByteStream = ReadableStream<Uint8Array>;
+type PipedProcess = Subprocess<SpawnOptions.Writable, "pipe", "pipe">;
 
-export async function collect(stream: ByteStream, take: (text: string) => void): Promise<void> {
+/** Until it has written what matches, of which it finds the first group. Fails if it ends. */
+export async function untilItSays(sign: RegExp, child: PipedProcess, timeoutMs?: number) {
+  const { written, reading } = gather(child);
+  const hasEnded = async () => {
+    if (child.exitCode === null) return false;
+    await reading;
+    return `It ended with ${child.exitCode}: ${written.errors}`;
+  };
+  const found = await waitFor(() => sign.exec(written.out)?.[1], hasEnded, timeoutMs);
+  return { found, written, reading };
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  take: (text: string) => void,
+): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }
