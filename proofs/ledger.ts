@@ -90,12 +90,6 @@ export class Ledger {
     this.#onNote = onNote;
   }
 
-  get counts(): Record<State, number> {
-    const counts = { present: 0, absent: 0, unknown: 0 };
-    for (const { state } of this.#plants.values()) counts[state]++;
-    return counts;
-  }
-
   /** All so far, in the order in which they were noted. */
   get entries(): readonly Promised[] {
     return this.#entries;

@@ -1,4 +1,4 @@
-/** What a process uses: memory, open files, how fast they grow, and the time of its threads. */
+/** What a process uses: memory, open files, how fast they grow, and processor time. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Sample {
@@ -17,37 +17,19 @@ export function sampleProcess(pid: number): Sample {
   };
 }
 
-/**
- * How long the busiest thread of a process has computed since this was called. Unlike the time on a
- * clock, it doesn't grow when other processes take the processor. Linux only.
- */
-export function watchThreads(pid: number): () => number {
-  const before = readThreadTimes(pid);
-  return () => {
-    const spent = [...readThreadTimes(pid)].map(([id, ms]) => ms - (before.get(id) ?? 0));
-    return Math.max(...spent);
-  };
-}
-
 /** How long all threads of a process have computed so far. Linux only. */
 export function processorMs(pid: number): number {
-  return readThreadTimes(pid)
-    .values()
-    .reduce((sum, ms) => sum + ms, 0);
-}
-
-function readThreadTimes(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
-  const times = new Map<string, number>();
+  let sum = 0;
   for (const id of readdirSync(folder)) {
     try {
       const [nanoseconds] = readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ");
-      times.set(id, Number(nanoseconds) / 1e6);
+      sum += Number(nanoseconds) / 1e6;
     } catch {
       // The thread has ended since it was listed.
     }
   }
-  return times;
+  return sum;
 }
 
 /** 0 where the system does not tell. */

@@ -5,11 +5,11 @@ export interface Trial {
   readonly faults: readonly string[];
   /** Added up over all trials, such as `{ created: 120, images: 40 }`. */
   readonly figures: Readonly<Record<string, number>>;
+  /** Printed as it is, such as a row of a table. */
+  readonly row?: string;
 }
 
 export interface Proof {
-  /** As in `npm run prove NAME`. */
-  readonly name: string;
   /** What a trial is called, in the plural: "kills". */
   readonly trials: string;
   /** How many there are by default. */
@@ -17,13 +17,8 @@ export interface Proof {
   /** How many run at the same time; by default one. */
   readonly atOnce?: number;
   readonly run: (seed: number) => Promise<Trial>;
-  /** Cleans up, and returns what only all trials together show. */
-  readonly conclude?: () => Promise<Conclusion | undefined>;
-}
-
-export interface Conclusion {
-  readonly text: string;
-  readonly isFault?: boolean;
+  /** Cleans up, and returns the faults that only all trials together show. */
+  readonly conclude?: () => Promise<readonly string[]>;
 }
 
 const progressEveryMs = 5_000;
@@ -35,7 +30,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => pr
 
 /** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
-  const { name, trials, count: usual, atOnce = 1, run, conclude } = proof;
+  const { trials, count: usual, atOnce = 1, run, conclude } = proof;
   const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
   const faulty: number[] = [];
@@ -58,6 +53,7 @@ export async function prove(proof: Proof): Promise<never> {
       done++;
       total = joinTrials([total, trial]);
       if (trial.faults.length > 0) faulty.push(seed);
+      if (trial.row !== undefined) say(trial.row);
       for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
       if (done < count && performance.now() - saidAtMs >= progressEveryMs) sayProgress();
     }
@@ -65,11 +61,11 @@ export async function prove(proof: Proof): Promise<never> {
 
   say(`${count} ${trials}, seeds from ${firstSeed}`);
   await Promise.all(Array.from({ length: atOnce }, work));
-  for (const seed of faulty) say(`again: npm run prove ${name} 1 ${seed}`);
+  for (const seed of faulty) say(`again: the same command with 1 ${seed} as its numbers`);
   sayProgress();
-  const conclusion = await conclude?.();
-  if (conclusion) say(conclusion.text);
-  process.exit(faulty.length > 0 || conclusion?.isFault ? 1 : 0);
+  const concluded = (await conclude?.()) ?? [];
+  for (const fault of concluded) say(fault);
+  process.exit(faulty.length + concluded.length > 0 ? 1 : 0);
 }
 
 /** The numbers after the name. With anything else, nothing would be tried, and pass. */
@@ -80,6 +76,12 @@ export function readNumbers(): number[] {
     throw new Error(`"${texts.join(" ")}" is not a count, and numbers after it.`);
   }
   return texts.map(Number);
+}
+
+/** Takes `--NAME VALUE` out of the arguments, so that only numbers are left. */
+export function takeOption(name: string): string | undefined {
+  const at = process.argv.indexOf(`--${name}`);
+  return at < 0 ? undefined : process.argv.splice(at, 2)[1];
 }
 
 /** Several trials as one. */

@@ -22,7 +22,6 @@ export class RestartingService {
 
   constructor(options: RestartingOptions) {
     this.#options = options;
-    process.on("exit", () => this.process?.signal("SIGKILL"));
   }
 
   /** 0 while it is down, unless it was given. */

@@ -15,8 +15,6 @@ export interface SteadyOptions {
 }
 
 export class SteadyCaller implements Caller {
-  /** Why requests have to be repeated, and how often. */
-  readonly reasons = new Map<string, number>();
   readonly #options: SteadyOptions;
   readonly #idle = new Map<number, KeptConnection[]>();
 
@@ -31,18 +29,15 @@ export class SteadyCaller implements Caller {
       ...(body ? { body: String(body) } : {}),
     });
     const { port, connection } = await this.#connect();
-    const [method = ""] = line.split(" ");
     try {
       const { status, headers, body } = await connection.ask(text);
       if (!connection.isOver) this.#idle.get(port)?.push(connection);
-      if ([429, 502, 503, 504].includes(status)) this.#note(`${method}: ${status}`);
       // From a proxy that lost the service: nobody knows what happened.
       if (status === 502 || status === 504) return unknownOutcome();
       const pairs = headers.map(([name, value]): [string, string] => [name, value]);
       return new Response(status === 204 ? null : new Uint8Array(body), { status, headers: pairs });
     } catch (error) {
       if (!(error instanceof Unanswered) || error.isHung) throw error;
-      this.#note(`${method}: ${error.message}`);
       const text = `cut short: ${line}: ${error.message}`;
       if (error.hasBegun) await this.#options.onCutShort?.(port, text);
       return unknownOutcome();
@@ -62,10 +57,6 @@ export class SteadyCaller implements Caller {
       const opened = await KeptConnection.open({ port, isSecure }).catch(() => undefined);
       return opened && { port, connection: opened };
     });
-  }
-
-  #note(reason: string): void {
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
   }
 }
 

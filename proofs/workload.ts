@@ -4,7 +4,6 @@
  */
 import { makeDice, spread } from "../test/dice.ts";
 import { waitFor } from "../test/end-to-end/running-service.ts";
-import { KeptConnection, writeRequest } from "./kept-connection.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   type Caller,
@@ -16,7 +15,6 @@ import {
 
 const pauseMs = 10;
 const retryMs = 100;
-const stallMs = 3_000;
 
 type Dice = (sides: number) => number;
 
@@ -29,12 +27,9 @@ export interface WorkloadOptions {
   readonly seed: number;
   /** The most plants of a bulk. Without it, there are no bulks. */
   readonly bulkPlantsMax?: number;
-  /** How many more list all plants at this port, and stop reading for seconds. */
-  readonly slowReaders?: { readonly count: number; readonly port: number };
 }
 
 export class Workload {
-  requests = 0;
   /** The longest time in which one of the instances confirmed no write. */
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
@@ -44,16 +39,13 @@ export class Workload {
   #isStopping = false;
 
   constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
-    const { clients, seed, bulkPlantsMax, slowReaders } = options;
+    const { clients, seed, bulkPlantsMax } = options;
     this.#instances = instances;
     this.#ledger = ledger;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
     if (bulkPlantsMax !== undefined)
       this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
-    for (let count = 1; slowReaders && count <= slowReaders.count; count++) {
-      this.#clients.push(this.#readSlowly(slowReaders.port, first + clients + count));
-    }
   }
 
   /** Until every instance has confirmed another write. */
@@ -107,23 +99,6 @@ export class Workload {
     await create();
   }
 
-  /** What they read may be cut off when an instance is killed; it must not be refused. */
-  async #readSlowly(port: number, number: number): Promise<void> {
-    const dice = makeDice(spread(number));
-    const { token } = this.#instances[number % this.#instances.length] as Instance;
-    while (!this.#isStopping) {
-      const connection = await KeptConnection.open({ port });
-      const asked = connection.ask(writeRequest("GET /plants", { token }));
-      const reading = asked.catch(() => undefined);
-      const { resume } = await connection.pauseAtFirst();
-      await Bun.sleep(dice(stallMs));
-      resume();
-      const status = (await reading)?.status ?? 200;
-      if (![200, 502, 503, 504].includes(status)) this.#ledger.fault(`slow list: ${status}`);
-      connection.close();
-    }
-  }
-
   async #create(number: number, count: number, dice: Dice): Promise<OwnPlant | undefined> {
     const name = `${number}-${count}`;
     // Chosen ids are negative, so that the service assigns none of them to another plant.
@@ -161,7 +136,6 @@ export class Workload {
   #pick(dice: Dice): PlantClient {
     const instance = this.#instances[dice(this.#instances.length)] as Instance;
     const call: Caller["call"] = async (request, init) => {
-      this.requests++;
       const response = await instance.call(request, init);
       if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
       return response;

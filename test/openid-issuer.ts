@@ -14,8 +14,6 @@ export interface SigningKey {
   readonly publicJwk: JWK;
 }
 
-export type OpenIdIssuer = ReturnType<typeof startIssuer>;
-
 let keysMade = 0;
 
 export async function makeSigningKey(algorithm = "ES256"): Promise<SigningKey> {

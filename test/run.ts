@@ -17,8 +17,6 @@ const timings = join(outputFolder, "file-times.json");
 const workersCount = 2 * availableParallelism();
 /** Far beyond what a run takes: something hangs. */
 const runMs = 20 * 60_000;
-/** Begin first in a run that knows no times yet, so that none is left to run alone at the end. */
-const longFolders = ["test/browser/", "test/slow/", "proofs/", "test/end-to-end/", "test/client/"];
 
 const [set = "all", ...parameters] = process.argv.slice(2);
 const flagsAt = parameters.findIndex((each) => each.startsWith("-"));
@@ -111,7 +109,6 @@ interface Totals {
 
 /** Shows the output of `bun test`, which says what failed and what was skipped, and why. */
 async function runTests(): Promise<Totals> {
-  if (!existsSync(timings)) await guessTimings();
   const remembered = flags.length === 0 ? [`--timings=${timings}`, "--update-timings"] : [];
   const options = ["--only-failures", "--timeout=120000", ...remembered, ...flags];
   const child = Bun.spawn(
@@ -151,13 +148,4 @@ async function runTests(): Promise<Totals> {
   const [passed, skipped] = [count("pass"), count("skip")];
   const exitCode = await child.exited;
   return { exitCode, passed, failed: Math.max(count("fail"), count("error")), skipped };
-}
-
-async function guessTimings(): Promise<void> {
-  const guess = (file: string) => {
-    const at = longFolders.findIndex((name) => file.startsWith(name));
-    return at < 0 ? 1_000 : 30_000 / (at + 1);
-  };
-  const guesses = Object.fromEntries(files.map((file) => [file, guess(file)]));
-  await Bun.write(timings, JSON.stringify({ version: 1, files: guesses }));
 }

@@ -1,7 +1,7 @@
 /** The system's PgBouncer in transaction mode, in front of a database of the shared server. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeServerFolder, spawnServer } from "../proofs/system-servers.ts";
+import { findProgram, makeServerFolder, spawnServer } from "../proofs/system-servers.ts";
 import { waitFor } from "./end-to-end/running-service.ts";
 import { runStatement } from "./postgres-server.ts";
 import { pickPorts } from "./processes.ts";
@@ -12,8 +12,7 @@ export interface TransactionPooler {
   stop(): Promise<void>;
 }
 
-/** In /usr/sbin, which isn't on everybody's path. */
-export const pgbouncer = Bun.which("pgbouncer", { PATH: `${process.env.PATH}:/usr/sbin` });
+export const pgbouncer = findProgram("pgbouncer");
 
 /** For `skipIf`. */
 export function skipsWithoutPooler(): boolean {

@@ -27,9 +27,6 @@ export class LoadedInstances {
   private constructor(services: readonly RunningService[], clients: number) {
     this.#services = services;
     this.#clients = clients;
-    process.on("exit", () => {
-      for (const service of services) service.signal("SIGKILL");
-    });
   }
 
   static async start(database: string, clients = clientsCount): Promise<LoadedInstances> {
@@ -71,8 +68,9 @@ export class LoadedInstances {
     return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
   }
 
-  async stop(): Promise<void> {
+  async stop(): Promise<string[]> {
     for (const service of this.#services) await service[Symbol.asyncDispose]();
+    return [];
   }
 
   /** `/readyz` always responds, and soon after with 200. Returns whether it had another status. */

@@ -92,10 +92,11 @@ export class FailoverTrial {
     await this.waitForStandby(true);
   }
 
-  async stop(): Promise<void> {
+  async stop(): Promise<string[]> {
     await this.instances.stop();
     await end(this.primary);
     await end(this.standby);
+    return [];
   }
 
   async #lose(loss: Loss, dice: (sides: number) => number): Promise<void> {
@@ -160,7 +161,6 @@ if (import.meta.main) {
   const mix: readonly Loss[] = ["killed", "killed", "cut off", "cut off", "frozen", "shut down"];
   const trial = await FailoverTrial.start();
   await prove({
-    name: "failover",
     trials: "failovers",
     count: 50,
     async run(seed) {
@@ -170,9 +170,6 @@ if (import.meta.main) {
       await trial.replaceStandby();
       return result;
     },
-    async conclude() {
-      await trial.stop();
-      return undefined;
-    },
+    conclude: () => trial.stop(),
   });
 }

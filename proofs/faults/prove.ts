@@ -7,7 +7,6 @@ const cases = await makeCases();
 const callsOf = new Map<Case, number>();
 
 await prove({
-  name: "faults",
   trials: "injections",
   count: callsMax * cases.length,
   async run(number) {

@@ -1,9 +1,14 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
 
 import type { LoggedEvent } from "../event-log.ts";
-import { headerOf, KeptConnection, Unanswered, writeRequest } from "../kept-connection.ts";
+import {
+  headerOf,
+  KeptConnection,
+  type RawResponse,
+  Unanswered,
+  writeRequest,
+} from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
-import type { RawResponse } from "../raw-response.ts";
 import type { RestartingService } from "../restarting-service.ts";
 import type { Deployment, GardenToken } from "./deployment.ts";
 import { type Call, type List, renderEvent, type Seen } from "./garden-model.ts";

@@ -9,7 +9,7 @@ import {
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
-import { NoResponse, parseResponse } from "../raw-response.ts";
+import { NoResponse, parseResponse } from "../kept-connection.ts";
 
 setDefaultTimeout(120_000);
 

@@ -26,8 +26,6 @@ export interface Crowd {
   readonly plantName?: string;
   /** Meanwhile, another user creates plants with long names in that garden. */
   readonly isWritten?: boolean;
-  /** When the crowd's tokens are revoked. */
-  readonly revokedAfterMs?: number;
   readonly durationMs?: number;
   /** Connections that the service closes come back at once instead of after a few milliseconds. */
   readonly comesBackAtOnce?: boolean;
@@ -59,13 +57,11 @@ const unfinished = (token: string) =>
 const unfinishedLong = (token: string) =>
   request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16);
 const repeat = (plant: string, count: number) => `[${Array<string>(count).fill(plant)}]`;
-const bulk256 = repeat('{"name":"Monstera deliciosa","tag":"office"}', 256);
 const longName = "🌱".repeat(150);
 const randomId = () => Math.floor(Math.random() * 2 ** 52);
 const randomBulk = () =>
   `[${Array.from({ length: 256 }, () => `{"name":"${longName}","id":${randomId()}}`)}]`;
 const randomKey = () => `Idempotency-Key: ${randomId()}-${randomId()}`;
-const tinyChunks = `1\r\n \r\n`.repeat(4_000);
 /** All but the first are refused, so the garden doesn't grow. */
 const takenIds = repeat('{"name":"Fern","id":1}', 1_000);
 const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
@@ -81,19 +77,8 @@ const listen = (token: string, after?: string) =>
     "Accept: text/event-stream",
     ...(after === undefined ? [] : [`Last-Event-ID: ${after}`]),
   ]);
-const nonsense = ["-1", "abc", "1e3", "0x1", "1, 2", "%00", "9007199254740993", "9".repeat(8_000)];
-/** A revocation holds within five seconds. */
-const revoked = { revokedAfterMs: 2_000, durationMs: 12_000, openMsMax: 8_000 };
 
 export const crowds: readonly Crowd[] = [
-  {
-    name: "unfinished bodies, no token",
-    connections: 8_000,
-    send: () => unfinished(""),
-    next: "wait",
-    waveMs: 1_000,
-    durationMs: 10_000,
-  },
   {
     name: "unfinished bodies, one write token",
     connections: 4_000,
@@ -120,31 +105,12 @@ export const crowds: readonly Crowd[] = [
     grownMbMax: 100,
   },
   {
-    name: "unread library, no token",
-    connections: 500,
-    send: () => request(`GET ${libraryMark}`, ""),
-    reads: "never",
-    waveMs: 1_500,
-  },
-  {
     name: "5,000 unread copies of the library, no token",
     connections: 5_000,
     send: () => request(`GET ${libraryMark}`, ""),
     reads: "never",
     medianMsMax: 250,
     grownMbMax: 150,
-  },
-  {
-    name: "unread gzipped library, no token",
-    connections: 500,
-    send: () => request(`GET ${libraryMark}`, "", ["Accept-Encoding: gzip"]),
-    reads: "never",
-    waveMs: 1_500,
-  },
-  {
-    name: "bulks of 256",
-    connections: 160,
-    send: (token) => request("POST /plants/bulk", token, [json], bulk256),
   },
   {
     name: "bulks with ids, keys and long names",
@@ -157,12 +123,6 @@ export const crowds: readonly Crowd[] = [
     plants: 20_000,
     hasNoBody: true,
     send: (token, turn) => request(`HEAD /plants?limit=1000&after=${turn % 18_000}`, token),
-  },
-  {
-    name: "lists of 500",
-    connections: 600,
-    plants: 20_000,
-    send: (token) => request("GET /plants?limit=500", token),
   },
   {
     name: "lists of 500, each another one",
@@ -201,12 +161,6 @@ export const crowds: readonly Crowd[] = [
     send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
   },
   {
-    name: "tiny chunks",
-    connections: 200,
-    send: (token) =>
-      chunked(token, `${tinyChunks}${createBody.length.toString(16)}\r\n${createBody}\r\n`),
-  },
-  {
     name: "empty chunked bodies, no token",
     connections: 100,
     send: () => chunked("", ""),
@@ -240,11 +194,6 @@ export const crowds: readonly Crowd[] = [
     send: (token, turn) => request("GET /plants", `${token}${String(turn).padStart(12, "0")}`),
   },
   {
-    name: "creates",
-    connections: 600,
-    send: (token) => request("POST /plants", token, [json], createBody),
-  },
-  {
     name: "creates with ids and keys",
     connections: 600,
     send: (token) =>
@@ -254,12 +203,6 @@ export const crowds: readonly Crowd[] = [
     name: "PUTs of one plant",
     connections: 600,
     send: (token) => request("PUT /plants/7", token, [json], createBody),
-  },
-  {
-    name: "deletes",
-    connections: 600,
-    plants: 20_000,
-    send: (token, turn) => request(`DELETE /plants/${turn % 20_000}`, token),
   },
   {
     name: "connections that come and go",
@@ -273,18 +216,6 @@ export const crowds: readonly Crowd[] = [
     plants: 20_000,
     send: (token) => request("GET /plants/7", token).repeat(40),
     next: "leave",
-  },
-  {
-    name: "pipelined requests without a token",
-    connections: 200,
-    send: () => request("GET /plants", "").repeat(100),
-    next: "leave",
-  },
-  {
-    name: "a tag that no plant has",
-    connections: 600,
-    plants: 20_000,
-    send: (token, turn) => request(`GET /plants?tag=none${turn}`, token),
   },
   {
     name: "searches",
@@ -311,31 +242,8 @@ export const crowds: readonly Crowd[] = [
     plants: 20_000,
     send: (token) => request("POST /plants/bulk-delete", token, [json], deletedIds),
   },
-  {
-    name: "/readyz",
-    connections: 600,
-    send: () => request("GET /readyz", ""),
-  },
-  {
-    name: "/metrics",
-    connections: 600,
-    send: () => request("GET /metrics", ""),
-  },
-  {
-    name: "/openapi.json",
-    connections: 600,
-    send: () => request("GET /openapi.json", ""),
-  },
-  {
-    name: "the library, read",
-    connections: 100,
-    send: () => request(`GET ${libraryMark}`, ""),
-  },
-  {
-    name: "bulks of ids that are taken",
-    connections: 100,
-    send: (token) => request("POST /plants/bulk", token, [json], takenIds),
-  },
+  { name: "/readyz", connections: 600, send: () => request("GET /readyz", "") },
+  { name: "/metrics", connections: 600, send: () => request("GET /metrics", "") },
   {
     name: "bulks of unknown fields",
     connections: 100,
@@ -360,18 +268,6 @@ export const crowds: readonly Crowd[] = [
     waveMs: 1_500,
   },
   {
-    name: "listeners whose token is revoked",
-    connections: 64,
-    send: (token) => listen(token),
-    next: "leave",
-    ...revoked,
-  },
-  {
-    name: "nonsense in Last-Event-ID",
-    connections: 600,
-    send: (token, turn) => listen(token, nonsense[turn % nonsense.length]),
-  },
-  {
     name: "unfinished heads",
     connections: 5_000,
     send: () => "GET /plants HTTP/1.1\r\n",
@@ -379,11 +275,5 @@ export const crowds: readonly Crowd[] = [
     drip: "X: y\r\n",
     ...stay,
   },
-  {
-    name: "idle connections",
-    connections: 5_000,
-    send: () => "",
-    next: "wait",
-    ...stay,
-  },
+  { name: "idle connections", connections: 5_000, send: () => "", next: "wait", ...stay },
 ];

@@ -18,10 +18,6 @@ export interface FloodOrder {
 export interface FloodReport {
   /** How many responses had each status. */
   readonly statuses: Record<string, number>;
-  readonly opened: number;
-  /** How many connections the service closed, and how many couldn't be opened. */
-  readonly closed: number;
-  readonly failed: number;
   /** How long a connection was open, at most. */
   readonly openMs: number;
 }
@@ -53,13 +49,7 @@ const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = crowds.find(({ name }) => name === order.crowd) as Crowd;
 const { next = "again", reads, waveMs, drip } = crowd;
 const { tokens, ports, addresses, library } = order;
-const report = {
-  statuses: {} as Record<string, number>,
-  opened: 0,
-  closed: 0,
-  failed: 0,
-  openMs: 0,
-};
+const report = { statuses: {} as Record<string, number>, openMs: 0 };
 const members = Array.from({ length: order.connections }, (_, number): Member => {
   return { number, socket: undefined };
 });
@@ -92,7 +82,6 @@ const handlers = {
   close(socket: Socket<State>) {
     const { member } = socket.data;
     if (member.socket !== socket) return;
-    report.closed++;
     member.socket = undefined;
     noteStay(socket);
     if (next === "wait" || waveMs !== undefined) return;
@@ -121,11 +110,9 @@ async function come(member: Member): Promise<void> {
   try {
     const options = { hostname, port, socket: handlers, data };
     const socket = await Bun.connect<State>(options);
-    report.opened++;
     member.socket = socket;
     sendNext(socket);
   } catch {
-    report.failed++;
     if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), retryMs);
   }
 }

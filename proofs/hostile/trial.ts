@@ -1,6 +1,5 @@
 /** A crowd against the real service, and what a quiet user of another garden notices. */
 import { join } from "node:path";
-import { openStorage } from "../../src/storage/open.ts";
 import {
   type RunningService,
   runProgram,
@@ -90,11 +89,6 @@ export async function tryCrowd(
   await using stack = new AsyncDisposableStack();
   const forged = crowd.hasForgedJwts ? await forgeJwts(stack, tokens) : [];
   const services: RunningService[] = [];
-  const killAll = () => {
-    for (const { signal } of services) signal("SIGKILL");
-  };
-  process.on("exit", killAll);
-  stack.defer(() => void process.off("exit", killAll));
   for (let instance = 0; instance < instances; instance++) {
     const host = addresses === 1 ? "127.0.0.1" : "0.0.0.0";
     const args = ["--threads", String(threads), "--host", host, ...forged];
@@ -123,8 +117,6 @@ export async function tryCrowd(
     tokens,
     library,
   });
-  const { revokedAfterMs } = crowd;
-  if (revokedAfterMs !== undefined) setTimeout(() => revokeCrowd(database), revokedAfterMs);
   const endsAtMs = performance.now() + durationMs;
   while (hasLived && performance.now() < endsAtMs) {
     await Bun.sleep(100);
@@ -161,14 +153,6 @@ async function stopAll(services: readonly RunningService[]): Promise<number> {
   await Promise.all(services.map(({ exited }) => exited));
   clearTimeout(hung);
   return performance.now() - startedAtMs;
-}
-
-async function revokeCrowd(database: string): Promise<void> {
-  const storage = await openStorage(database, { isServing: false });
-  for (const { id, garden } of await storage.listTokens()) {
-    if (garden === "hostile") await storage.revokeToken(id, Date.now());
-  }
-  await storage.close();
 }
 
 function findFaults(

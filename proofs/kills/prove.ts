@@ -194,7 +194,6 @@ if (import.meta.main) {
     return live({ seed, ends, threads: 1 + dice(2), isSecure: dice(5) === 0 });
   };
   await prove({
-    name: "kills",
     trials: `rounds of ${livesAtOnce * endsOfALife} ends`,
     count: 20,
     async run(seed) {

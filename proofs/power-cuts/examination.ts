@@ -4,6 +4,7 @@ import { createLog } from "../../src/log.ts";
 import { assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
+import { makeCaller } from "../../test/end-to-end/running-service.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { auditStore } from "../audited-store.ts";
 import { auditLog } from "../event-log.ts";
@@ -50,17 +51,12 @@ export async function examine(
 function serveHere(storage: Storage): Caller {
   const log = createLog("off", () => {});
   const { app } = assemble({ basePath: "", corsOrigins: "*" }, storage, log);
-  return {
-    async call(request, { token, body, headers } = {}) {
-      const [method = "", target = ""] = request.split(" ");
-      const all = new Headers(headers);
-      all.set("host", "localhost");
-      all.set("authorization", `Bearer ${token}`);
-      if (body && !all.has("content-type")) all.set("content-type", "application/json");
-      const init = { method, headers: all, ...(body && { body }) };
-      return app.fetch(new Request(`http://localhost${target}`, init));
-    },
-  };
+  const call = makeCaller("http://localhost", "", async (url, init) => {
+    const request = new Request(url, init);
+    request.headers.set("host", "localhost");
+    return app.fetch(request);
+  });
+  return { call };
 }
 
 /** Confirmed writes are there, and whatever is sent again with its key is done once. */

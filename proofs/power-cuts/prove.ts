@@ -12,7 +12,6 @@ const output = join(import.meta.dir, "../../test/.output/power-cuts");
 let current: { number: number; log: Buffer; cuts: PowerCuts } | undefined;
 
 await prove({
-  name: "power-cuts",
   trials: "images",
   count: 10_000,
   async run(seed) {

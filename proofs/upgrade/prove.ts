@@ -10,7 +10,7 @@ import { auditStore, makePlace } from "../audited-store.ts";
 import { auditLog } from "../event-log.ts";
 import { Ledger } from "../ledger.ts";
 import { listPlants, PlantClient } from "../plant-client.ts";
-import { prove } from "../proof.ts";
+import { prove, takeOption } from "../proof.ts";
 import { RestartingService } from "../restarting-service.ts";
 import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
@@ -20,9 +20,7 @@ const stageMs = 3_000;
 /** More than fit into one row of keys. */
 const plants = Array.from({ length: 300 }, (_, index) => ({ name: `bulk/${index}` }));
 
-// Takes the flag out of the arguments, so that only numbers are left.
-const at = process.argv.indexOf("--previous");
-const [, previous] = at < 0 ? [] : process.argv.splice(at, 2);
+const previous = takeOption("previous");
 if (previous === undefined) {
   process.stdout.write("skipped: name a checkout of 2.0 with --previous DIR\n");
   process.exit(0);
@@ -30,7 +28,6 @@ if (previous === undefined) {
 const oldProgram = join(resolve(previous), "src/main.ts");
 
 await prove({
-  name: "upgrade",
   trials: "upgrades",
   count: 6,
   async run(seed) {

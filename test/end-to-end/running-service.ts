@@ -23,7 +23,12 @@ const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
 
 /** Not the working folder: a service may run there, and its data are not the tests'. */
 const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+/** Whatever this process has started ends with it. */
+const running = new Set<Subprocess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** Starts a command and does not wait for it. */
 export function spawnProgram(
@@ -31,12 +36,15 @@ export function spawnProgram(
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
 ) {
-  return Bun.spawn([process.execPath, program, ...args], {
+  const child = Bun.spawn([process.execPath, program, ...args], {
     cwd: folder,
     env: { ...environment, ...variables },
     stdout: "pipe",
     stderr: "pipe",
   });
+  running.add(child);
+  child.exited.then(() => running.delete(child));
+  return child;
 }
 
 /** Runs a command to its end. */
@@ -49,9 +57,7 @@ export async function runProgram(
 }
 
 /** What a command prints, to its end. */
-export async function readOutput(
-  child: Subprocess<SpawnOptions.Writable, "pipe", "pipe">,
-): Promise<Finished> {
+export async function readOutput(child: PipedProcess): Promise<Finished> {
   const [out, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -188,19 +194,12 @@ export async function startService(
     options.variables,
     options.program,
   );
-  const { written, reading } = gather(child);
-  const url = await waitFor(
-    () => /\burl"?[:=]"([^"]+)"/.exec(written.out)?.[1],
-    async () => {
-      if (child.exitCode === null) return false;
-      await reading;
-      return `It ended with ${child.exitCode}: ${written.errors}`;
-    },
-  ).catch((error) => {
+  const started = await untilItSays(/\burl"?[:=]"([^"]+)"/, child).catch((error) => {
     child.kill("SIGKILL");
     folder[Symbol.dispose]();
     throw error;
   });
+  const { found: url, written, reading } = started;
   const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
 
   return {
@@ -223,7 +222,11 @@ export async function startService(
 }
 
 /** Calls what is at this URL, with this token unless another one is given. */
-export function makeCaller(url: string, token = ""): RunningService["call"] {
+export function makeCaller(
+  url: string,
+  token = "",
+  send: (url: string, init: RequestInit) => Promise<Response> = fetch,
+): RunningService["call"] {
   return (request, init = {}) => {
     const [method = "GET", target = "/"] = request.split(" ");
     const headers = new Headers(init.headers);
@@ -231,7 +234,7 @@ export function makeCaller(url: string, token = ""): RunningService["call"] {
     if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
     const hasType = headers.has("content-type");
     if (init.body && !hasType) headers.set("content-type", "application/json");
-    return fetch(url + target, { ...init, method, headers });
+    return send(url + target, { ...init, method, headers });
   };
 }
 
@@ -277,7 +280,7 @@ export async function readMetric(
 }
 
 /** What a process has written so far, and when all of it is here. */
-export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStream }) {
+export function gather({ stdout, stderr }: PipedProcess) {
   const written = { out: "", errors: "" };
   const reading = Promise.all([
     collect(stdout, (text) => {
@@ -290,9 +293,24 @@ export function gather({ stdout, stderr }: { stdout: ByteStream; stderr: ByteStr
   return { written, reading };
 }
 
-type ByteStream = ReadableStream<Uint8Array>;
+type PipedProcess = Subprocess<SpawnOptions.Writable, "pipe", "pipe">;
 
-export async function collect(stream: ByteStream, take: (text: string) => void): Promise<void> {
+/** Until it has written what matches, of which it finds the first group. Fails if it ends. */
+export async function untilItSays(sign: RegExp, child: PipedProcess, timeoutMs?: number) {
+  const { written, reading } = gather(child);
+  const hasEnded = async () => {
+    if (child.exitCode === null) return false;
+    await reading;
+    return `It ended with ${child.exitCode}: ${written.errors}`;
+  };
+  const found = await waitFor(() => sign.exec(written.out)?.[1], hasEnded, timeoutMs);
+  return { found, written, reading };
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  take: (text: string) => void,
+): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }

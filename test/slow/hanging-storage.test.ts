@@ -4,6 +4,7 @@ import { Client } from "pg";
 import { type Release, stallPostgres, stallSqlite } from "../../proofs/hostile/flood.ts";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
+import { signalAll } from "../processes.ts";
 
 setDefaultTimeout(120_000);
 
@@ -19,14 +20,8 @@ afterAll(() => pausedServer.stop());
 type HoldUp = (service: RunningService) => Promise<Release>;
 
 const pauseServer: HoldUp = async () => {
-  const { pid } = pausedServer;
-  process.kill(pid, "SIGSTOP");
-  const children = await Bun.file(`/proc/${pid}/task/${pid}/children`).text();
-  const pids = children.trim().split(" ").map(Number);
-  for (const each of pids) process.kill(each, "SIGSTOP");
-  return async () => {
-    for (const each of [...pids, pid]) process.kill(each, "SIGCONT");
-  };
+  signalAll(pausedServer, "SIGSTOP");
+  return async () => signalAll(pausedServer, "SIGCONT");
 };
 
 type Engine = "SQLite" | "PostgreSQL" | "paused PostgreSQL";

@@ -5,7 +5,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { gather, readOutput, waitFor } from "../end-to-end/running-service.ts";
+import { readOutput, untilItSays } from "../end-to-end/running-service.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
@@ -78,12 +78,8 @@ test.skipIf(skipsWithout("curl", "script"))("each block of the README works", as
     stderr: "pipe",
     detached: true,
   });
-  const { written, reading } = gather(service);
+  const { found: url, written, reading } = await untilItSays(/"url":"([^"]+)"/, service);
   try {
-    const url = await waitFor(
-      () => /"url":"([^"]+)"/.exec(written.out)?.[1],
-      () => service.exitCode !== null && `It ended: ${written.errors}`,
-    );
     const token = /plant_\w{49}/.exec(written.errors)?.[0] ?? "";
     const variables = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
     for (const block of others) {

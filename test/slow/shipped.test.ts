@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { collect, readOutput, waitFor } from "../end-to-end/running-service.ts";
+import { readOutput, untilItSays } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
@@ -46,26 +46,19 @@ async function serve(
   const child = Bun.spawn([...command, "serve", "--port", "0"], {
     ...options,
     stdout: "pipe",
-    stderr: "ignore",
+    stderr: "pipe",
     detached: true,
   });
-  let out = "";
-  const reading = collect(child.stdout, (text) => {
-    out += text;
-  });
+  const { found, written, reading } = await untilItSays(/"url":"([^"]+)"/, child);
   try {
-    const url = await waitFor(
-      () => /"url":"([^"]+)"/.exec(out)?.[1],
-      () => child.exitCode !== null && `It ended: ${out}`,
-    );
-    await use(url);
+    await use(found);
   } finally {
     // A terminal signals the whole group.
     process.kill(-child.pid, "SIGINT");
   }
   await reading;
   await child.exited;
-  return out;
+  return written.out;
 }
 
 /** Both are built here; the sizes need them. */

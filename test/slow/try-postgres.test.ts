@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { collect, makeCaller, waitFor } from "../end-to-end/running-service.ts";
+import { makeCaller, untilItSays, waitFor } from "../end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 const program = join(import.meta.dir, "../../deploy/try-postgres.ts");
@@ -18,24 +18,15 @@ async function startTryout(folder: string, ...flags: string[]) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  let said = "";
-  const reading = collect(child.stdout, (text) => {
-    said += text;
-  });
-  const find = (pattern: RegExp) => pattern.exec(said)?.[1];
+  const starting = untilItSays(/(Stop everything)/, child, startMs);
+  starting.catch(() => child.kill("SIGTERM"));
+  const { written, reading } = await starting;
+  const find = (pattern: RegExp) => pattern.exec(written.out)?.[1];
   const stop = async (signal: NodeJS.Signals) => {
     child.kill(signal);
     await reading;
     return child.exited;
   };
-  await waitFor(
-    () => find(/(Stop everything)/),
-    () => child.exitCode !== null && `It ended: ${said}`,
-    startMs,
-  ).catch(async (error) => {
-    await stop("SIGTERM");
-    throw error;
-  });
   const urlOf = (name: string) => find(new RegExp(`instance ${name} +(\\S+)`)) ?? "";
   const token = find(/PLANTSTORE_TOKEN=(\w+)/) ?? "";
   const headers = { connection: "close" };
@@ -46,7 +37,7 @@ async function startTryout(folder: string, ...flags: string[]) {
     call,
     stop,
     pid: Number(find(/kill -9 (\d+)/)),
-    said: () => said,
+    said: () => written.out,
     /** Asked to end, not killed, so that it stops its instances. */
     [Symbol.asyncDispose]: async () => void (await stop("SIGTERM")),
   };
