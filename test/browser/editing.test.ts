@@ -161,7 +161,10 @@ describe("editing a plant", () => {
       await call("DELETE /plants/1");
       await openCard(page, "Monstera");
       await page.waitForSelector("#plant-note:has-text(' deleted this plant (')");
-      expect(await page.locator("#plant button:visible").allTextContents()).toEqual(["Close"]);
+      expect(await page.locator("#plant button:visible").allTextContents()).toEqual([
+        "Add it again",
+        "Close",
+      ]);
       await page.click("#plant-close");
       expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
       await openForm(page, "Ficus");

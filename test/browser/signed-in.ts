@@ -62,7 +62,7 @@ export async function harvest(service: RunningService, token: string): Promise<s
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.fill("#token", token);
   await page.click("#sign-in-button");
-  await page.waitForSelector("#garden:not([hidden]):has(#loading[hidden])");
+  await page.waitForSelector("#garden:not([hidden]):not(:has(#loading))");
 }
 
 export async function signOut(page: Page): Promise<void> {
