@@ -41,9 +41,7 @@ export function ActivityPanel() {
       onKeyDown={({ key }) => key === "Escape" && closeActivity()}
     >
       <h2 id="activity-title">Activity</h2>
-      <Button id="close-activity" class="link" onClick={closeActivity}>
-        Close
-      </Button>
+      <Button id="close-activity" class="link" onClick={closeActivity} label="Close" />
       <div class="events" role="region" aria-labelledby="activity-title" tabIndex={0}>
         <ol id="activity-list">
           {isOpen.value && lines.value.map((line) => <Line key={line.key} line={line} />)}
@@ -57,9 +55,8 @@ export function ActivityPanel() {
             class="link"
             isBusy={isBusy.value}
             onClick={() => void activity.showEarlier()}
-          >
-            Show earlier
-          </Button>
+            label="Show earlier"
+          />
         )}
       </div>
     </Dialog>

@@ -48,12 +48,14 @@ export function AddForm() {
         placeholder="automatic"
       />
       <div class="actions">
-        <Button id="add-button" class="primary" type="submit" isBusy={form.isBusy.value}>
-          Add
-        </Button>
-        <Button id="close-add" onClick={closeAdd}>
-          Close
-        </Button>
+        <Button
+          id="add-button"
+          class="primary"
+          type="submit"
+          isBusy={form.isBusy.value}
+          label="Add"
+        />
+        <Button id="close-add" onClick={closeAdd} label="Close" />
       </div>
       <p id="add-error" class="error wide" role="alert">
         {form.error.value}

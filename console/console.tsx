@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { openAdd } from "./add-form.tsx";
 import { GardenPage, refresh } from "./garden-page.tsx";
 import { announcement, hideNotice, notice, question } from "./message.ts";
-import { Button, Dialog, Key, Words } from "./parts.tsx";
+import { Button, Dialog, Words } from "./parts.tsx";
 import { PlantCard } from "./plant-card.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
 import { garden, session, signOut, start } from "./state.ts";
@@ -50,9 +50,7 @@ function Page() {
             API<span class="if-wide"> reference</span>
           </a>
           {hasToken.value && (
-            <Button id="sign-out" class="link" onClick={signOut}>
-              Sign out
-            </Button>
+            <Button id="sign-out" class="link" onClick={signOut} label="Sign out" />
           )}
         </nav>
       </header>
@@ -137,12 +135,8 @@ function Confirm() {
       <h2 id="confirm-title">{asked?.title}</h2>
       <p id="confirm-note">{asked?.note}</p>
       <div class="actions">
-        <Button autofocus onClick={answer(false)}>
-          Cancel
-        </Button>
-        <Button id="confirm-yes" class="danger" onClick={answer(true)}>
-          {asked?.action}
-        </Button>
+        <Button autofocus onClick={answer(false)} label="Cancel" />
+        <Button id="confirm-yes" class="danger" onClick={answer(true)} label={asked?.action} />
       </div>
     </Dialog>
   );
@@ -158,12 +152,14 @@ function Notices() {
           <p id="undo-text">
             <Words text={step.text} />
           </p>
-          <Button id="undo-button" isBusy={undo.isBusy.value} onClick={() => void undo.undo()}>
-            Undo <Key name="z" />
-          </Button>
-          <Button id="undo-close" onClick={() => undo.dismiss()}>
-            Dismiss
-          </Button>
+          <Button
+            id="undo-button"
+            isBusy={undo.isBusy.value}
+            onClick={() => void undo.undo()}
+            label="Undo"
+            shortcut="z"
+          />
+          <Button id="undo-close" onClick={() => undo.dismiss()} label="Dismiss" />
         </div>
       )}
       {notice.value && (
@@ -171,9 +167,7 @@ function Notices() {
           <p id="notice-text">
             <Words text={notice.value.text} />
           </p>
-          <Button id="notice-close" onClick={hideNotice}>
-            Dismiss
-          </Button>
+          <Button id="notice-close" onClick={hideNotice} label="Dismiss" />
         </div>
       )}
     </div>

@@ -5,7 +5,7 @@ import { ActivityPanel, toggleActivity } from "./activity-panel.tsx";
 import { AddForm, closeAdd, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";
 import { hideNotice } from "./message.ts";
-import { Button, Key, Words } from "./parts.tsx";
+import { Button, Words } from "./parts.tsx";
 import { focusFirstRow, focusTitle, PlantRows } from "./plant-rows.tsx";
 import { activity, chooseFile, garden, isAdding, session, transfers } from "./state.ts";
 import { KnownTags, Tags } from "./tags.tsx";
@@ -85,9 +85,7 @@ function Head({ isBare }: { isBare: boolean }) {
         <p id="garden-note" class="note">
           <Words text={describeExtent(list, summary)} />
         </p>
-        <Button id="refresh" class="link" onClick={refresh}>
-          Refresh
-        </Button>
+        <Button id="refresh" class="link" onClick={refresh} label="Refresh" />
         {hasEvents && (
           <Button
             id="open-activity"
@@ -95,9 +93,8 @@ function Head({ isBare }: { isBare: boolean }) {
             aria-expanded={activity.isOpen.value}
             aria-controls="activity"
             onClick={toggleActivity}
-          >
-            Activity
-          </Button>
+            label="Activity"
+          />
         )}
         {!isBare && (
           <div class="actions">
@@ -109,17 +106,24 @@ function Head({ isBare }: { isBare: boolean }) {
                   aria-expanded={isAdding.value}
                   aria-controls="add"
                   onClick={() => (isAdding.value ? closeAdd() : openAdd())}
-                >
-                  Add a plant <Key name="n" />
-                </Button>
-                <Button id="choose-file" class="writing" disabled={isBusy} onClick={chooseFile}>
-                  Import
-                </Button>
+                  label="Add a plant"
+                  shortcut="n"
+                />
+                <Button
+                  id="choose-file"
+                  class="writing"
+                  disabled={isBusy}
+                  onClick={chooseFile}
+                  label="Import"
+                />
               </>
             )}
-            <Button id="export" disabled={isBusy} onClick={() => void transfers.export()}>
-              Export
-            </Button>
+            <Button
+              id="export"
+              disabled={isBusy}
+              onClick={() => void transfers.export()}
+              label="Export"
+            />
           </div>
         )}
         <input
@@ -150,9 +154,12 @@ function News() {
   return (
     <div class="news" role="status">
       {first && (
-        <Button id="news" class={isBelow ? "below" : ""} onClick={() => garden.showWaiting()}>
-          {renderCount(waiting.length, "new plant")}
-        </Button>
+        <Button
+          id="news"
+          class={isBelow ? "below" : ""}
+          onClick={() => garden.showWaiting()}
+          label={renderCount(waiting.length, "new plant")}
+        />
       )}
     </div>
   );
@@ -200,9 +207,7 @@ function ListState() {
         <p>
           <Words text={describeNoMatch(query)} />
         </p>
-        <Button id="clear-filter" onClick={showAll}>
-          Show all plants
-        </Button>
+        <Button id="clear-filter" onClick={showAll} label="Show all plants" />
       </div>
     );
   }
@@ -234,17 +239,19 @@ function Empty() {
       </p>
       {canWrite && (
         <div class="actions">
-          <Button id="first-add" class="primary writing" onClick={openAdd}>
-            Add the first plant
-          </Button>
+          <Button
+            id="first-add"
+            class="primary writing"
+            onClick={openAdd}
+            label="Add the first plant"
+          />
           <Button
             id="first-file"
             class="writing"
             disabled={transfers.isRunning.value}
             onClick={chooseFile}
-          >
-            Import a file
-          </Button>
+            label="Import a file"
+          />
         </div>
       )}
     </div>
@@ -268,9 +275,7 @@ function Trouble({ error }: { error: unknown }) {
       </Sprout>
       <h2>{isSearch ? "Couldn’t search for this" : "Couldn’t load your plants"}</h2>
       <p id="trouble-note">{describeError(error)}</p>
-      <Button id="retry" class="primary" onClick={retry}>
-        Try again
-      </Button>
+      <Button id="retry" class="primary" onClick={retry} label="Try again" />
     </div>
   );
 }
@@ -317,9 +322,12 @@ function More() {
         </p>
       )}
       {isMore && (
-        <button id="load-more" type="button" ref={end} onClick={retry}>
-          {hasFailed ? "Try again" : "Load more"}
-        </button>
+        <Button
+          id="load-more"
+          ref={end}
+          onClick={retry}
+          label={hasFailed ? "Try again" : "Load more"}
+        />
       )}
     </div>
   );

@@ -26,21 +26,24 @@ export function PlantLink({ id, children }: { id: bigint; children: ComponentChi
   );
 }
 
-interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role"> {
+interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "label"> {
+  readonly label: ComponentChildren;
+  /** The key that does the same. */
+  readonly shortcut?: string;
   /** Disables the button. If that lasts, it shows a spinner. */
   readonly isBusy?: boolean;
   readonly type?: "button" | "submit";
   readonly disabled?: boolean;
 }
 
-export function Button({ isBusy, disabled = false, type = "button", ...rest }: ButtonProps) {
+export function Button({ label, shortcut, isBusy = false, ...rest }: ButtonProps) {
+  const state = { disabled: rest.disabled || isBusy, "aria-busy": isBusy || undefined };
   return (
-    <button
-      {...rest}
-      type={type}
-      disabled={disabled || isBusy === true}
-      aria-busy={isBusy ? "true" : undefined}
-    />
+    <button type="button" {...rest} {...state}>
+      {label}
+      {shortcut && " "}
+      {shortcut && <Key name={shortcut} />}
+    </button>
   );
 }
 

@@ -56,23 +56,29 @@ function PlantView() {
       <div class="actions">
         {shown && garden.canWrite.value && (
           <>
-            <Button id="plant-edit" class="primary writing" autofocus onClick={() => card.edit()}>
-              Edit
-            </Button>
+            <Button
+              id="plant-edit"
+              class="primary writing"
+              autofocus
+              onClick={() => card.edit()}
+              label="Edit"
+            />
             <Button
               id="plant-delete"
               class="danger writing"
               isBusy={card.isDeleting.value}
               onClick={() => void card.delete(shown)}
-            >
-              {isChanged.value ? "Delete it anyway" : "Delete"}
-            </Button>
+              label={isChanged.value ? "Delete it anyway" : "Delete"}
+            />
           </>
         )}
         <AddAgain />
-        <button id="plant-close" type="button" ref={closer} onClick={() => card.close()}>
-          {isChanged.value ? "Keep it" : "Close"}
-        </button>
+        <Button
+          id="plant-close"
+          ref={closer}
+          onClick={() => card.close()}
+          label={isChanged.value ? "Keep it" : "Close"}
+        />
       </div>
     </div>
   );
@@ -82,9 +88,12 @@ function PlantView() {
 function AddAgain() {
   if (!card.lost.value || !garden.canWrite.value) return null;
   return (
-    <Button id="plant-again" class="writing" onClick={() => void card.addAgain()}>
-      Add it again
-    </Button>
+    <Button
+      id="plant-again"
+      class="writing"
+      onClick={() => void card.addAgain()}
+      label="Add it again"
+    />
   );
 }
 
@@ -92,21 +101,18 @@ function CopyButtons({ hasTag }: { hasTag: boolean }) {
   const note = useSignal("");
   return (
     <dd class="actions">
-      {(["name", "tag", "id"] as const).map((field) => (
-        <Button
-          key={field}
-          id={`copy-${field}`}
-          disabled={field === "tag" && !hasTag}
-          onClick={() => {
-            const isCopied = copy(document.getElementById(`plant-${field}`));
-            const copied = `The ${field} was copied.`;
-            note.value = isCopied ? copied : "Press Ctrl+C or ⌘C to copy it.";
-          }}
-        >
-          <span class="unseen">Copy the </span>
-          {field[0]?.toUpperCase() + field.slice(1)}
-        </Button>
-      ))}
+      {(["name", "tag", "id"] as const).map((field) => {
+        const name = field[0]?.toUpperCase() + field.slice(1);
+        const label = [<span class="unseen">Copy the </span>, name];
+        const copyField = () => {
+          const isCopied = copy(document.getElementById(`plant-${field}`));
+          note.value = isCopied ? `The ${field} was copied.` : "Press Ctrl+C or ⌘C to copy it.";
+        };
+        const isAbsent = field === "tag" && !hasTag;
+        return (
+          <Button id={`copy-${field}`} label={label} disabled={isAbsent} onClick={copyField} />
+        );
+      })}
       <span id="copy-note" class="note" role="status">
         {note.value}
       </span>
@@ -155,15 +161,13 @@ function EditForm() {
       </p>
       <div class="actions">
         {hasConflict && (
-          <button
+          <Button
             id="edit-resume"
             class="primary"
-            type="button"
             ref={resume}
             onClick={() => form.focusOn("name")}
-          >
-            Keep editing
-          </button>
+            label="Keep editing"
+          />
         )}
         {plant.value && (
           <Button
@@ -171,14 +175,15 @@ function EditForm() {
             class={hasConflict ? "" : "primary"}
             type="submit"
             isBusy={form.isBusy.value}
-          >
-            {hasConflict ? "Save yours instead" : "Save"}
-          </Button>
+            label={hasConflict ? "Save yours instead" : "Save"}
+          />
         )}
         <AddAgain />
-        <Button id="edit-cancel" onClick={() => card.close()}>
-          {hasConflict ? "Discard yours" : "Cancel"}
-        </Button>
+        <Button
+          id="edit-cancel"
+          onClick={() => card.close()}
+          label={hasConflict ? "Discard yours" : "Cancel"}
+        />
       </div>
     </form>
   );

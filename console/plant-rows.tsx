@@ -4,6 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Button } from "./parts.tsx";
 import type { ListedPlant, View } from "./plant-list.ts";
 import { address, card, garden } from "./state.ts";
 
@@ -139,13 +140,7 @@ function Row({ plant, place, height, isSelecting }: RowProps) {
         {String(id)}
       </span>
       <span class="name" role="cell">
-        {isSelecting ? (
-          text
-        ) : (
-          <button type="button" class="opener" aria-haspopup="dialog">
-            {text}
-          </button>
-        )}
+        {isSelecting ? text : <Button class="opener" aria-haspopup="dialog" label={text} />}
       </span>
       <span class="tag" role="cell">
         <bdi>{tag}</bdi>

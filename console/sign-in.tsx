@@ -71,9 +71,13 @@ export function SignIn() {
           />{" "}
           Stay signed in when this tab reloads
         </label>
-        <Button id="sign-in-button" class="primary" type="submit" isBusy={session.isBusy.value}>
-          Open the garden
-        </Button>
+        <Button
+          id="sign-in-button"
+          class="primary"
+          type="submit"
+          isBusy={session.isBusy.value}
+          label="Open the garden"
+        />
         <p class="hint">
           Unless you stay signed in, the token is kept only in this page’s memory. It is sent only
           to this service, and signing out forgets it.

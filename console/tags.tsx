@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { renderCount } from "../src/wording.ts";
 import type { TagCount } from "./api.ts";
+import { Button } from "./parts.tsx";
 import { address, garden } from "./state.ts";
 
 const fewMax = 12;
@@ -56,17 +57,15 @@ export function Tags() {
         </button>
       ))}
       {sorted.length > fewMax && (
-        <button
+        <Button
           key="more"
           class="link"
-          type="button"
           tabIndex={-1}
           onClick={() => {
             areAllShown.value = !areAllShown.value;
           }}
-        >
-          {areAllShown.value ? "Fewer tags" : "All tags"}
-        </button>
+          label={areAllShown.value ? "Fewer tags" : "All tags"}
+        />
       )}
     </div>
   );

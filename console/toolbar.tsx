@@ -69,20 +69,21 @@ export function Toolbar() {
         id="newest"
         aria-pressed={isNewest}
         onClick={() => address.go({ order: isNewest ? undefined : "desc" })}
-      >
-        <span>
-          Newest<span class="if-wide"> first</span>
-        </span>
-      </Button>
+        label={
+          <span>
+            Newest<span class="if-wide"> first</span>
+          </span>
+        }
+      />
       {canWrite.value && (
         <Button
           id="select"
           class="writing"
           aria-pressed={isSelecting}
           onClick={() => selection.toggle()}
-        >
-          Select <Key name="x" />
-        </Button>
+          label="Select"
+          shortcut="x"
+        />
       )}
       {isSelecting && <SelectionBar />}
       {isComing.value && (
@@ -120,9 +121,12 @@ function SelectionBar() {
       <p id="selection-note" role="status">
         {renderCount(size)} selected
       </p>
-      <Button id="select-all" isBusy={isBusy} onClick={() => void bulk.toggleAll()}>
-        {bulk.selectLabel}
-      </Button>
+      <Button
+        id="select-all"
+        isBusy={isBusy}
+        onClick={() => void bulk.toggleAll()}
+        label={bulk.selectLabel}
+      />
       {size > 0 && (
         <>
           <Button
@@ -133,22 +137,18 @@ function SelectionBar() {
             onClick={() => {
               isTagging.value = !isTagging.value;
             }}
-          >
-            Change the tag
-          </Button>
+            label="Change the tag"
+          />
           <Button
             id="delete-selected"
             class="danger"
             isBusy={isBusy}
             onClick={() => void bulk.delete()}
-          >
-            Delete {renderCount(size, "plant")}
-          </Button>
+            label={`Delete ${renderCount(size, "plant")}`}
+          />
         </>
       )}
-      <Button id="select-done" onClick={stopSelecting}>
-        Done
-      </Button>
+      <Button id="select-done" onClick={stopSelecting} label="Done" />
       {size > 0 && isTagging.value && <TagForm />}
     </div>
   );
@@ -177,9 +177,13 @@ function TagForm() {
           tag.value = event.currentTarget.value;
         }}
       />
-      <Button id="tag-button" class="primary" type="submit" isBusy={bulk.isBusy.value}>
-        Change {renderCount(size, "plant")}
-      </Button>
+      <Button
+        id="tag-button"
+        class="primary"
+        type="submit"
+        isBusy={bulk.isBusy.value}
+        label={`Change ${renderCount(size, "plant")}`}
+      />
     </form>
   );
 }
