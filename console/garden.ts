@@ -69,13 +69,15 @@ export class Garden {
 
   /** Shows a list, unless it's on the page already. */
   show(query: Query): void {
-    if (!this.list.value.isLoaded || !isSameQuery(query, this.query.value)) void this.#start(query);
+    if (this.list.value.isLoaded && isSameQuery(query, this.query.value)) return;
+    void this.#start(query).then(() => this.#announce());
   }
 
   /** Loads everything again that was loaded. */
   async refresh(): Promise<void> {
     const limit = Math.max(this.list.value.size, pageSize);
     await Promise.all([this.#start(this.query.value, limit), this.recount()]);
+    this.#announce();
   }
 
   /** Loads the next page, if there is one and nothing else is loading. */
@@ -122,12 +124,14 @@ export class Garden {
       }
       this.list.value = list;
     });
-    if (list.isLoaded) {
-      const summary = this.summary.value;
-      const extent = toText(describeExtent(list, summary));
-      announcement.value = `${describeSize(list, summary)} ${extent}`;
-    }
     this.#loadMoreIfFew();
+  }
+
+  #announce(): void {
+    const list = this.list.value;
+    if (!list.isLoaded || this.isComing.value) return;
+    const extent = toText(describeExtent(list, this.summary.value));
+    announcement.value = `${describeSize(list, this.summary.value)} ${extent}`;
   }
 
   /** A page of a search covers a part of the garden, and may find little in it. */

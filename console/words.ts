@@ -16,7 +16,8 @@ export function countPlants(list: PlantList, summary: Summary | undefined): numb
   const { tag, q } = list.query;
   const loaded = list.isComplete ? list.size : undefined;
   if (q !== undefined || !summary) return loaded;
-  if (tag === undefined) return summary.me.plants;
+  // The first plant is shown before it's counted.
+  if (tag === undefined) return summary.me.plants || list.size;
   return summary.tags.find((each) => each.tag === tag)?.plants ?? loaded;
 }
 
