@@ -109,7 +109,7 @@ describe("editing a plant", () => {
   );
 
   testGarden(
-    "says that the plant was deleted, before and after something was typed",
+    "asks before it drops text, and offers to add a plant again that somebody deleted",
     { plants: somePlants.slice(0, 3) },
     async ({ page, call, stored }) => {
       await call("DELETE /plants/1");
@@ -122,16 +122,24 @@ describe("editing a plant", () => {
       await page.click("#plant-close");
       expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
       await openForm(page, "Ficus");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#plant", { state: "hidden" });
+      await openForm(page, "Ficus");
       await page.fill("#edit-name", "Ficus elastica");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#confirm-title:has-text('Discard your changes?')");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#confirm", { state: "hidden" });
+      expect(await page.inputValue("#edit-name")).toBe("Ficus elastica");
       await call("DELETE /plants/2");
       await page.click("#edit-save");
       await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
       await page.waitForSelector("#edit-resume:focus");
       expect(await page.isVisible("#edit-save")).toBe(false);
       await page.press("#edit-name", "Enter");
-      await page.click("#edit-cancel");
-      await waitForTitle(page, "1 plant");
-      expect(await stored()).toEqual(["Dryopteris filix-mas"]);
+      await page.click("#plant-again:text-is('Add it again')");
+      await page.waitForSelector("#notice:has-text('“Ficus elastica” was added with the id 2.')");
+      expect(await stored()).toEqual(["Ficus elastica", "Dryopteris filix-mas"]);
     },
   );
 });
