@@ -36,10 +36,9 @@ export function ActivityPanel() {
       class="activity"
       aria-labelledby="activity-title"
       isOpen={isOpen.value}
-      isModal={small.matches || garden.list.value.size === 0}
+      isModal={small.matches || garden.isBare.value}
       onLeave={closeActivity}
-      onKeyDown={({ key }) => key === "Escape" && closeActivity()}
-    >
+      onKeyDown={({ key }) => key === "Escape" && closeActivity()}>
       <h2 id="activity-title">Activity</h2>
       <Button id="close-activity" class="link" onClick={closeActivity} label="Close" />
       <div class="events" role="region" aria-labelledby="activity-title" tabIndex={0}>

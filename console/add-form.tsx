@@ -37,8 +37,7 @@ export function AddForm() {
       autocomplete="off"
       hidden={!isAdding.value}
       onSubmit={submit}
-      onKeyDown={({ key }) => key === "Escape" && closeAdd()}
-    >
+      onKeyDown={({ key }) => key === "Escape" && closeAdd()}>
       <TextField form={form} prefix="add" field="name" label="Name" isWide />
       <TextField form={form} prefix="add" field="tag" label="Tag" isOptional list="known-tags" />
       <TextField

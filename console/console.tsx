@@ -71,8 +71,8 @@ function Page() {
 
 /** The keys that work now. People can turn single keys off, as some need to. */
 function Keys() {
-  const { list, canWrite, selection } = garden;
-  const hasPlants = list.value.size > 0;
+  const { isBare, canWrite, selection } = garden;
+  const hasPlants = !isBare.value;
   return (
     <p id="keys">
       <label class="check">
@@ -130,8 +130,7 @@ function Confirm() {
       aria-labelledby="confirm-title"
       aria-describedby="confirm-note"
       isOpen={asked !== undefined}
-      onLeave={answer(false)}
-    >
+      onLeave={answer(false)}>
       <h2 id="confirm-title">{asked?.title}</h2>
       <p id="confirm-note">{asked?.note}</p>
       <div class="actions">

@@ -18,20 +18,16 @@ const loadAheadPixels = 1_600;
 
 export function GardenPage() {
   const { isSignedIn } = session;
-  const list = garden.list.value;
   useEffect(() => {
     if (isSignedIn.value) document.getElementById("garden-title")?.focus();
   }, [isSignedIn.value]);
-  // An empty garden needs no search and no tags.
-  const isBare = list.size === 0 && !isFiltered(list.query);
   return (
     <section
       id="garden"
-      class={`garden ${isBare ? "bare" : ""}`}
+      class={`garden ${garden.isBare.value ? "bare" : ""}`}
       aria-labelledby="garden-title"
-      hidden={!isSignedIn.value}
-    >
-      <Head isBare={isBare} />
+      hidden={!isSignedIn.value}>
+      <Head />
       <TransferCard />
       <AddForm />
       <KnownTags />
@@ -58,7 +54,7 @@ export function refresh(): void {
   void garden.refresh();
 }
 
-function Head({ isBare }: { isBare: boolean }) {
+function Head() {
   const summary = garden.summary.value;
   const list = garden.list.value;
   const isBusy = transfers.isRunning.value;
@@ -96,7 +92,7 @@ function Head({ isBare }: { isBare: boolean }) {
             label="Activity"
           />
         )}
-        {!isBare && (
+        {!garden.isBare.value && (
           <div class="actions">
             {garden.canWrite.value && (
               <>
@@ -167,7 +163,9 @@ function News() {
 
 function Table() {
   const { plants, size } = garden.list.value;
-  const idCharacters = plants.reduce((most, { id }) => Math.max(most, String(id).length), 2);
+  // The longest id is the first or the last.
+  const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
+  const idCharacters = Math.max(2, ...ends);
   return (
     <div
       id="table"
@@ -176,8 +174,7 @@ function Table() {
       aria-labelledby="garden-title"
       aria-rowcount={plants.length + 1}
       style={{ "--id-characters": String(idCharacters) }}
-      hidden={size === 0}
-    >
+      hidden={size === 0}>
       <div role="rowgroup">
         <div class="row head" role="row" aria-rowindex={1}>
           <span class="box" role="columnheader">

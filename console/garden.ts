@@ -12,7 +12,6 @@ import {
   type Plant,
   type PlantEvent,
   pageSize,
-  pageSizeMax,
   type Query,
   type Summary,
 } from "./api.ts";
@@ -20,8 +19,10 @@ import { announcement, message, notify, toText } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { Selection } from "./selection.ts";
 import { Undo, type UndoStep } from "./undo.ts";
-import { describeExtent, describePlants, describeSize } from "./words.ts";
+import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
+/** How many plants to load at a time if somebody wants all of them. */
+const allAtOnce = 10_000;
 /** How often to count plants and tags while others change them. */
 const recountMs = 2_000;
 
@@ -51,6 +52,11 @@ export class Garden {
   readonly canWrite = computed(() => this.summary.value?.me.scope === "write");
   /** Whether another list is on its way. */
   readonly isComing = computed(() => this.query.value !== this.list.value.query);
+  /** An empty garden needs no search and no tags. */
+  readonly isBare = computed(() => {
+    const { size, query } = this.list.value;
+    return size === 0 && !isFiltered(query);
+  });
   /** Which rows are in view. The page knows. */
   view: () => View = () => ({ first: 0, last: Number.POSITIVE_INFINITY });
   /** Called with the last event before the list was first loaded. */
@@ -98,7 +104,7 @@ export class Garden {
     if (this.isComing.value) return;
     list.error = undefined;
     while (this.selection.isOn.value && list.next !== undefined && list.error === undefined) {
-      if (!(await this.#load(list, pageSizeMax))) return;
+      if (!(await this.#load(list, allAtOnce))) return;
     }
   }
 

@@ -15,8 +15,7 @@ export function PlantCard() {
       class="card dialog plant"
       aria-labelledby="plant-title"
       isOpen={isOpen}
-      onLeave={() => void card.leave()}
-    >
+      onLeave={() => void card.leave()}>
       <h2 id="plant-title">
         <bdi id="plant-name">{plant.value?.name ?? lost.value?.name ?? `Plant ${id.value}`}</bdi>
       </h2>
@@ -145,8 +144,7 @@ function EditForm() {
       aria-labelledby="plant-title"
       noValidate
       autocomplete="off"
-      onSubmit={submit}
-    >
+      onSubmit={submit}>
       <TextField {...shared} field="name" label="Name" theirs={describe("name")} />
       <TextField
         {...shared}

@@ -3,7 +3,7 @@
  * changes goes through `put` and `remove`. Events go through `follow`, which moves nothing that
  * somebody is looking at.
  */
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { createMatcher } from "../src/domain/search.ts";
 import { isSame, type Page, type Plant, type PlantEvent, type Query } from "./api.ts";
 
@@ -24,6 +24,11 @@ export class PlantList {
   readonly #plants = signal<readonly ListedPlant[]>([]);
   /** What others added where it would move what is in view. */
   readonly #waiting = signal<ReadonlyMap<bigint, Plant>>(new Map());
+  readonly #sorted = computed(() => this.#sort([...this.#waiting.value.values()]));
+  readonly #size = computed(() => {
+    const gone = this.plants.filter((plant) => plant.goneBecause).length;
+    return this.plants.length - gone + this.#waiting.value.size;
+  });
   readonly #loaded = signal<Pick<Page, "next"> | undefined>();
   readonly #error = signal<unknown>();
 
@@ -38,8 +43,8 @@ export class PlantList {
   }
 
   /** In the order of the list. */
-  get waiting(): Plant[] {
-    return this.#sort([...this.#waiting.value.values()]);
+  get waiting(): readonly Plant[] {
+    return this.#sorted.value;
   }
 
   /** The id that the next page starts after; absent before the first page and after the last. */
@@ -67,8 +72,7 @@ export class PlantList {
 
   /** How many plants are known to be in the list, shown or waiting. */
   get size(): number {
-    const gone = this.plants.filter((plant) => plant.goneBecause).length;
-    return this.plants.length - gone + this.#waiting.value.size;
+    return this.#size.value;
   }
 
   find(id: bigint): ListedPlant | undefined {

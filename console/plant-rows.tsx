@@ -98,8 +98,7 @@ export function PlantRows() {
       onKeyDown={press}
       onAnimationEnd={() => {
         garden.fresh.value = new Set();
-      }}
-    >
+      }}>
       {places.map((place) => {
         const plant = plants[place] as ListedPlant;
         return <Row key={plant.id} {...{ plant, place, height, isSelecting }} />;
@@ -125,8 +124,7 @@ function Row({ plant, place, height, isSelecting }: RowProps) {
       role="row"
       title={tag === "" ? name : `${name}\n${tag}`}
       aria-rowindex={place + 2}
-      style={{ transform: `translateY(${place * height}px)` }}
-    >
+      style={{ transform: `translateY(${place * height}px)` }}>
       {isSelecting && (
         <span class="box" role="cell">
           <input

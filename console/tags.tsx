@@ -39,8 +39,7 @@ export function Tags() {
       onKeyDown={moveByKey}
       onFocusIn={({ target }) => {
         reachable.value = (target as HTMLElement).dataset.tag;
-      }}
-    >
+      }}>
       {shown.map(({ tag, plants }) => (
         <button
           key={`tag ${tag}`}
@@ -50,8 +49,7 @@ export function Tags() {
           tabIndex={tag === first ? 0 : -1}
           aria-pressed={tag === chosen}
           style={{ "--share": String(plants / most) }}
-          onClick={() => address.go({ tag: tag === chosen ? undefined : tag })}
-        >
+          onClick={() => address.go({ tag: tag === chosen ? undefined : tag })}>
           <bdi class={tag === "" ? "absent" : ""}>{tag === "" ? "no tag" : tag}</bdi>{" "}
           <span class="amount">{renderCount(plants)}</span>
         </button>

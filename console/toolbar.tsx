@@ -116,8 +116,7 @@ function SelectionBar() {
       class="selection"
       role="group"
       aria-label="Selected plants"
-      onKeyDown={({ key }) => key === "Escape" && stopSelecting()}
-    >
+      onKeyDown={({ key }) => key === "Escape" && stopSelecting()}>
       <p id="selection-note" role="status">
         {renderCount(size)} selected
       </p>

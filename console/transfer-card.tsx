@@ -41,8 +41,7 @@ export function TransferCard() {
             key={label}
             type="button"
             class={index === 0 && card.actions.length > 1 ? "primary" : ""}
-            onClick={run}
-          >
+            onClick={run}>
             {label}
           </button>
         ))}
@@ -52,8 +51,7 @@ export function TransferCard() {
           id="transfer-problems"
           class="banner"
           tabIndex={0}
-          aria-label="Rows that can’t be added"
-        >
+          aria-label="Rows that can’t be added">
           {problems.slice(0, problemsShownMax).map((row) => (
             <li key={renderLine(row)}>
               <b>{renderLine(row)}</b> <span>{row.error}</span>
