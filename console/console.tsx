@@ -143,9 +143,15 @@ function Confirm() {
 
 function Notices() {
   const { undo } = garden;
+  const { isSignedIn } = session;
   const step = undo.next.value;
   return (
     <div id="notices" class="notices" role="region" aria-label="Messages">
+      {!session.isConnected.value && isSignedIn.value && (
+        <p id="offline" class="notice trouble" role="status">
+          Not connected, trying again…
+        </p>
+      )}
       {step && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">

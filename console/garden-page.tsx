@@ -68,11 +68,6 @@ function Head() {
     <>
       <p id="me" class="note me">
         {summary && <Words text={describeMe(summary.me)} />}
-        {!session.isConnected.value && (
-          <span id="offline" class="offline" role="status">
-            Not connected, trying again…
-          </span>
-        )}
       </p>
       <div class="title">
         <h1 id="garden-title" tabIndex={-1} onKeyDown={enterList}>
