@@ -1,137 +1,147 @@
-/**
- * The panel that shows who did what in the garden, and when, newest first, as it happens. It stays
- * open beside the list while people work. On a small screen it covers the page.
- */
-import { renderCount } from "../client/files/renderer.ts";
-import { describeError, type Plant, type PlantEvent } from "./api.ts";
-import { find, make, setChildren, show, whileBusy } from "./elements.ts";
-import { describeTime } from "./garden-words.ts";
-import { api } from "./session.ts";
+/** Who did what in the garden, and when, newest first, as it happens. */
+import { computed, signal } from "@preact/signals";
+import { type Api, describeError, type Plant, type PlantEvent } from "./api.ts";
 
-/** How many events stay in the panel when new ones arrive. */
-const keptMax = 2_000;
+/** How many events are kept when new ones arrive. */
+const keptMax = 30_000;
 /** Changes further apart than this get separate lines. */
 const togetherMs = 60_000;
+/** How many more events one click reads at a time, and how often, to pass over an import. */
+const passedAtOnce = 1_000;
+const passesMax = 100;
 const namesMax = 3;
 
-/** The same width as in the style sheet. */
-const small = matchMedia("(max-width: 60rem)");
+/** An event, and the plant before it, if the page had it. */
+interface KnownEvent extends PlantEvent {
+  readonly before?: Plant | undefined;
+}
 
-const verbs = { "plant.created": "added", "plant.replaced": "changed", "plant.deleted": "deleted" };
+export interface ChangedPlant {
+  readonly plant: Plant;
+  /** Absent unless it was changed, and the page knows how. */
+  readonly before?: Plant | undefined;
+}
+
+/** What one user did in a row, such as an import. */
+export interface ActivityLine extends Pick<PlantEvent, "user" | "type" | "at"> {
+  readonly key: string;
+  readonly count: number;
+  /** Whether earlier events, which aren't loaded, may belong to it. */
+  readonly isCut: boolean;
+  /** The newest few. */
+  readonly plants: readonly ChangedPlant[];
+}
 
 export class Activity {
-  readonly #linkTo: (plant: Plant) => HTMLElement;
-  readonly #dialog = find<HTMLDialogElement>("activity");
-  readonly #opener = find("open-activity");
-  readonly #list = find("activity-list");
-  readonly #earlier = find<HTMLButtonElement>("earlier");
+  readonly #api: Pick<Api, "eventsBefore">;
   /** Newest first. */
-  #events: PlantEvent[] = [];
+  readonly #events = signal<readonly KnownEvent[]>([]);
   /** Whether the service may have earlier ones. */
-  #hasEarlier = true;
-  #shown = new Map<string, HTMLElement>();
+  readonly hasEarlier = signal(true);
+  readonly isOpen = signal(false);
+  readonly isBusy = signal(false);
+  readonly note = signal("");
+  readonly lines = computed(() => toLines(this.#events.value, this.hasEarlier.value));
 
-  constructor(linkTo: (plant: Plant) => HTMLElement) {
-    this.#linkTo = linkTo;
-    this.#opener.addEventListener("click", () => (this.#dialog.open ? this.close() : this.#open()));
-    find("close-activity").addEventListener("click", () => this.close());
-    this.#dialog.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
-    this.#dialog.addEventListener("close", () =>
-      this.#opener.setAttribute("aria-expanded", "false"),
-    );
-    this.#earlier.addEventListener("click", () => {
-      void whileBusy(this.#earlier, () => this.#load(this.#events.at(-1)?.seq));
-    });
-    // Open beside the list, it would push the list away on a small screen.
-    small.addEventListener("change", () => this.close());
+  constructor(api: Pick<Api, "eventsBefore">) {
+    this.#api = api;
   }
 
-  add(events: readonly PlantEvent[]): void {
-    if (!this.#dialog.open) return;
-    this.#merge(events);
-    if (this.#events.splice(keptMax).length > 0) this.#hasEarlier = true;
-    this.#draw();
+  open(): void {
+    this.#events.value = [];
+    this.hasEarlier.value = true;
+    this.isOpen.value = true;
+    void this.#work(() => this.#load());
   }
 
   close(): void {
-    const hadFocus = this.#dialog.contains(document.activeElement);
-    this.#dialog.close();
-    if (hadFocus) this.#opener.focus();
+    this.isOpen.value = false;
   }
 
-  #open(): void {
-    const isAlone = small.matches || document.body.classList.contains("bare");
-    if (isAlone) this.#dialog.showModal();
-    else this.#dialog.show();
-    this.#opener.setAttribute("aria-expanded", "true");
-    this.#events = [];
-    this.#hasEarlier = true;
-    this.#draw();
-    void whileBusy(this.#earlier, () => this.#load());
+  /** `plants` are the ones that the page had before these events. */
+  add(events: readonly PlantEvent[], plants: readonly Plant[]): void {
+    if (!this.isOpen.value) return;
+    const known = new Map(plants.map((plant) => [plant.id, plant]));
+    this.#merge(events.map((event) => ({ ...event, before: known.get(event.plant.id) })));
+    if (this.#events.value.length <= keptMax) return;
+    this.#events.value = this.#events.value.slice(0, keptMax);
+    this.hasEarlier.value = true;
+  }
+
+  /** Loads more, and the whole of the last line, however long it is. */
+  async showEarlier(): Promise<void> {
+    const { length } = this.lines.value;
+    await this.#work(async () => {
+      await this.#load(this.#events.value.at(-1)?.seq);
+      for (let passes = 0; passes < passesMax; passes++) {
+        if (this.lines.value.length > length || !this.hasEarlier.value) return;
+        await this.#load(this.#events.value.at(-1)?.seq, passedAtOnce);
+      }
+    });
   }
 
   /** Loads what came before an event, or the latest events. */
-  async #load(before?: number): Promise<void> {
-    const note = find("activity-note");
+  async #load(before?: number, limit?: number): Promise<void> {
+    const events = await this.#api.eventsBefore(before, limit);
+    this.#merge(events);
+    const isEnd = this.#events.value.at(-1)?.seq === 1 || events.length === 0;
+    this.hasEarlier.value = !isEnd;
+  }
+
+  async #work(work: () => Promise<void>): Promise<void> {
+    if (this.isBusy.value) return;
+    this.isBusy.value = true;
     try {
-      const events = await api.eventsBefore(before);
-      this.#merge(events);
-      this.#hasEarlier &&= this.#events.at(-1)?.seq !== 1 && (!before || events.length > 0);
-      note.textContent = this.#events.length === 0 ? "Nothing has happened lately." : "";
+      await work();
+      this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
     } catch (error) {
-      note.textContent = describeError(error);
+      this.note.value = describeError(error);
+    } finally {
+      this.isBusy.value = false;
     }
-    this.#draw();
   }
 
-  #merge(events: readonly PlantEvent[]): void {
-    const bySeq = new Map([...this.#events, ...events].map((event) => [event.seq, event]));
-    this.#events = [...bySeq.values()].sort((a, b) => b.seq - a.seq);
-  }
-
-  #draw(): void {
-    const lines = toLines(this.#events);
-    this.#shown = new Map(
-      lines.map((line) => [toKey(line), this.#shown.get(toKey(line)) ?? this.#makeItem(line)]),
-    );
-    setChildren(this.#list, [...this.#shown.values()]);
-    show(this.#earlier, this.#events.length > 0 && this.#hasEarlier);
-  }
-
-  #makeItem(line: readonly PlantEvent[]): HTMLElement {
-    const [{ user, type, at }] = line as [PlantEvent];
-    const plants = [...new Map(line.map(({ plant }) => [plant.id, plant])).values()];
-    const names: (Node | string)[] = plants.slice(0, namesMax).flatMap((plant, index) => {
-      const name = type === "plant.deleted" ? make("bdi", {}, plant.name) : this.#linkTo(plant);
-      return index === 0 ? [name] : [", ", name];
-    });
-    if (plants.length > namesMax) names.push(", …");
-    const count = plants.length === 1 ? "" : `${renderCount(plants.length, "plant")}: `;
-    return make(
-      "li",
-      {},
-      make("p", {}, make("bdi", { class: "user" }, user), ` ${verbs[type]} ${count}`, ...names),
-      make("time", { datetime: at, class: "note" }, describeTime(at)),
-    );
+  #merge(events: readonly KnownEvent[]): void {
+    const bySeq = new Map([...events, ...this.#events.value].map((event) => [event.seq, event]));
+    this.#events.value = [...bySeq.values()].sort((a, b) => b.seq - a.seq);
   }
 }
 
-/** Puts what one user did in a row, such as an import, on one line. */
-function toLines(events: readonly PlantEvent[]): PlantEvent[][] {
-  const lines: PlantEvent[][] = [];
-  for (const event of events) {
+function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLine[] {
+  const lines: KnownEvent[][] = [];
+  const known = new Map<bigint, Plant>();
+  // From the oldest on, so that each event has the plant as the one before left it.
+  for (const event of events.toReversed()) {
+    const { id } = event.plant;
     const line = lines.at(-1);
-    const next = line?.at(-1);
-    const isTogether =
-      next?.user === event.user &&
-      next.type === event.type &&
-      Date.parse(next.at) - Date.parse(event.at) < togetherMs;
-    if (isTogether) line?.push(event);
-    else lines.push([event]);
+    const whole = { ...event, before: known.get(id) ?? event.before };
+    known.set(id, event.plant);
+    if (line && isTogether(line.at(-1) as KnownEvent, event)) line.push(whole);
+    else lines.push([whole]);
   }
-  return lines;
+  const all = lines.map((line, index) => toLine(line.reverse(), hasEarlier && index === 0));
+  return all.reverse();
 }
 
-function toKey(line: readonly PlantEvent[]): string {
-  return `${line[0]?.seq}-${line.at(-1)?.seq}`;
+function isTogether(a: PlantEvent, b: PlantEvent): boolean {
+  const isNear = Date.parse(b.at) - Date.parse(a.at) < togetherMs;
+  return a.user === b.user && a.type === b.type && isNear;
+}
+
+/** A plant that was changed twice has its newest name, and what it was before the first change. */
+function toLine(events: readonly KnownEvent[], isCut: boolean): ActivityLine {
+  const [{ user, type, at, seq }] = events as [KnownEvent];
+  const changed = new Map<bigint, ChangedPlant>();
+  for (const { plant, before } of events) {
+    const newest = changed.get(plant.id)?.plant ?? plant;
+    changed.set(plant.id, {
+      plant: newest,
+      before: type === "plant.replaced" ? before : undefined,
+    });
+  }
+  return {
+    key: `${events.at(-1)?.seq}-${seq}`,
+    ...{ user, type, at, isCut, count: changed.size },
+    plants: [...changed.values()].slice(0, namesMax),
+  };
 }

@@ -39,6 +39,9 @@ export const pageSizeMax = 1_000;
 export const tagsMax = 5_000;
 /** How many events to read at a time. */
 const eventsMax = 200;
+const eventPageMax = 1_000;
+/** How many plants the service changes or deletes in one request. */
+export const changedAtOnce = 10_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
@@ -52,26 +55,40 @@ export class Conflict extends Error {
   }
 }
 
+export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch"> {
+  readonly token: string | (() => Promise<string>);
+  /** Called after every try: whether the service was reached. */
+  readonly onContact?: (isReached: boolean) => void;
+}
+
 export class Api extends PlantStore {
   readonly #writes: { running: number; endedAtMs: number };
 
-  constructor(token: PlantStoreOptions["token"]) {
+  constructor(options: ApiOptions) {
     const writes = { running: 0, endedAtMs: Number.NEGATIVE_INFINITY };
+    const send = options.fetch ?? ((target, init) => fetch(target, init));
     super({
-      url: new URL(".", document.baseURI).href,
-      token,
+      url: options.url,
+      token: options.token,
       // Somebody is waiting: few retries, and no long waits for a rate limit.
       retries: 2,
       limitedRetries: 4,
       retryAfterMsMax: 15_000,
       async fetch(target, init) {
-        if (init.method === "GET") return fetch(target, init);
-        writes.running++;
+        const isWrite = init.method !== "GET";
+        if (isWrite) writes.running++;
         try {
-          return await fetch(target, init);
+          const response = await send(target, init);
+          options.onContact?.(!isGatewayError(response));
+          return response;
+        } catch (error) {
+          if (!init.signal?.aborted) options.onContact?.(false);
+          throw error;
         } finally {
-          writes.running--;
-          writes.endedAtMs = performance.now();
+          if (isWrite) {
+            writes.running--;
+            writes.endedAtMs = performance.now();
+          }
         }
       },
     });
@@ -159,24 +176,29 @@ export class Api extends PlantStore {
     }
   }
 
-  /** The last events before this one, or the last of all, oldest first. */
-  async eventsBefore(seq?: number): Promise<PlantEvent[]> {
+  /** The last events before this one, or the last of all, oldest first: up to `limit`. */
+  async eventsBefore(seq?: number, limit = eventsMax): Promise<PlantEvent[]> {
     const end = seq ?? ((await this.me()).lastEvent ?? 0) + 1;
-    const limit = Math.min(eventsMax, end - 1);
+    const start = Math.max(0, end - 1 - limit);
+    if (start === end - 1) return [];
+    const pages = this.#eventPages(start, end).catch((error) => {
+      // The service no longer has that event: start with its oldest.
+      if (hasCode(error, "gone")) return this.#eventPages(undefined, end);
+      throw error;
+    });
+    return (await pages).filter((event) => event.seq < end).slice(-limit);
+  }
+
+  /** The events after `after`, and at least up to the one before `end`. */
+  async #eventPages(after: number | undefined, end: number): Promise<PlantEvent[]> {
     const events: PlantEvent[] = [];
-    let after = end - 1 - limit;
-    while (after < end - 1) {
-      try {
-        const page = await this.eventPage({ after: after < 0 ? undefined : after, limit });
-        events.push(...page.events);
-        after = page.next ?? end;
-      } catch (error) {
-        if (!hasCode(error, "gone") || after < 0) throw error;
-        // The service no longer has that event. Start with its oldest.
-        after = -1;
-      }
-    }
-    return events.filter((event) => event.seq < end);
+    let position = after;
+    do {
+      const page = await this.eventPage({ after: position, limit: eventPageMax });
+      events.push(...page.events);
+      position = page.next;
+    } while (position !== undefined && position < end - 1);
+    return events;
   }
 
   /** A plant's last change. Absent if it was too long ago or can't be read. */
@@ -184,6 +206,12 @@ export class Api extends PlantStore {
     const events = await this.eventsBefore().catch(() => []);
     return events.findLast(({ plant }) => plant.id === id);
   }
+}
+
+/** A proxy's, not the service's own. */
+function isGatewayError({ status, headers }: Response): boolean {
+  const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
+  return [502, 503, 504].includes(status) && !isProblem;
 }
 
 /** Absent if no plant can have this id. */

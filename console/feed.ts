@@ -3,8 +3,7 @@
  * page closes its stream, because browsers allow few connections to a service.
  */
 import { hasCode } from "../client/problem-error.ts";
-import type { PlantEvent } from "./api.ts";
-import { api } from "./session.ts";
+import type { Api, PlantEvent } from "./api.ts";
 
 /** Events that arrive together are shown together. */
 const gatherMs = 100;
@@ -20,16 +19,18 @@ interface FeedEvents {
 }
 
 export class Feed {
+  readonly #api: Pick<Api, "events" | "me">;
   readonly #page: FeedEvents;
   /** The last event the page knows of. Absent if the service keeps no events. */
   #position: number | undefined;
+  #isHidden = false;
   #running = new AbortController();
   #gathered: PlantEvent[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(page: FeedEvents) {
+  constructor(api: Pick<Api, "events" | "me">, page: FeedEvents) {
+    this.#api = api;
     this.#page = page;
-    document.addEventListener("visibilitychange", () => this.#run());
   }
 
   /** Follows what happens after this event. */
@@ -38,23 +39,21 @@ export class Feed {
     this.#run();
   }
 
+  setHidden(isHidden: boolean): void {
+    this.#isHidden = isHidden;
+    this.#run();
+  }
+
   #run(): void {
     this.#running.abort();
     this.#running = new AbortController();
-    if (this.#position !== undefined && !document.hidden) void this.#follow(this.#running.signal);
+    if (this.#position !== undefined && !this.#isHidden) void this.#follow(this.#running.signal);
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    let hasMissed = false;
     while (!signal.aborted) {
       try {
-        if (hasMissed) {
-          this.#position = (await api.me()).lastEvent;
-          this.#gathered = [];
-          this.#page.onMissed();
-          hasMissed = false;
-        }
-        for await (const event of api.events({ after: this.#position, signal })) {
+        for await (const event of this.#api.events({ after: this.#position, signal })) {
           this.#position = event.seq;
           this.#gathered.push(event);
           this.#timer ??= setTimeout(() => this.#report(), gatherMs);
@@ -62,15 +61,35 @@ export class Feed {
       } catch (error) {
         // The service no longer keeps events.
         if (signal.aborted || hasCode(error, "not-found")) return;
-        if (hasCode(error, "gone")) hasMissed = true;
-        else await new Promise((resolve) => setTimeout(resolve, retryMs));
+        if (!hasCode(error, "gone") || !(await this.#skip(signal))) await pause(retryMs, signal);
       }
     }
+  }
+
+  /** Goes on with what happens from now on. Returns false if that doesn't help either. */
+  async #skip(signal: AbortSignal): Promise<boolean> {
+    const before = this.#position;
+    const me = await this.#api.me({ signal }).catch(() => undefined);
+    if (!me || signal.aborted) return false;
+    this.#position = me.lastEvent;
+    this.#gathered = [];
+    this.#page.onMissed();
+    return this.#position !== before;
   }
 
   #report(): void {
     this.#timer = undefined;
     if (this.#page.isBusy()) this.#timer = setTimeout(() => this.#report(), gatherMs);
-    else this.#page.onEvents(this.#gathered.splice(0));
+    else if (this.#gathered.length > 0) this.#page.onEvents(this.#gathered.splice(0));
   }
+}
+
+function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, durationMs);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

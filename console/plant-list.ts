@@ -3,6 +3,7 @@
  * changes goes through `put` and `remove`. Events go through `follow`, which moves nothing that
  * somebody is looking at.
  */
+import { batch, computed, signal } from "@preact/signals";
 import { createMatcher } from "../src/domain/search.ts";
 import { isSame, type Page, type Plant, type PlantEvent, type Query } from "./api.ts";
 
@@ -19,15 +20,17 @@ export interface View {
 
 export class PlantList {
   readonly query: Query;
-  /** The id that the next page starts after; absent before the first page and after the last. */
-  next: bigint | undefined;
-  isLoaded = false;
-  /** Why the last page failed to load. */
-  loadError: unknown;
   readonly #hasWords: (plant: Plant) => boolean;
-  #plants: ListedPlant[] = [];
+  readonly #plants = signal<readonly ListedPlant[]>([]);
   /** What others added where it would move what is in view. */
-  readonly #waiting = new Map<bigint, Plant>();
+  readonly #waiting = signal<ReadonlyMap<bigint, Plant>>(new Map());
+  readonly #sorted = computed(() => this.#sort([...this.#waiting.value.values()]));
+  readonly #size = computed(() => {
+    const gone = this.plants.filter((plant) => plant.goneBecause).length;
+    return this.plants.length - gone + this.#waiting.value.size;
+  });
+  readonly #loaded = signal<Pick<Page, "next"> | undefined>();
+  readonly #error = signal<unknown>();
 
   constructor(query: Query) {
     this.query = query;
@@ -36,18 +39,21 @@ export class PlantList {
 
   /** A new array after every change. */
   get plants(): readonly ListedPlant[] {
-    return this.#plants;
+    return this.#plants.value;
   }
 
   /** In the order of the list. */
-  get waiting(): Plant[] {
-    return this.#sort([...this.#waiting.values()]);
+  get waiting(): readonly Plant[] {
+    return this.#sorted.value;
   }
 
-  /** How many plants are known to be in the list, shown or waiting. */
-  get size(): number {
-    const gone = this.#plants.filter((plant) => plant.goneBecause).length;
-    return this.#plants.length - gone + this.#waiting.size;
+  /** The id that the next page starts after; absent before the first page and after the last. */
+  get next(): bigint | undefined {
+    return this.#loaded.value?.next;
+  }
+
+  get isLoaded(): boolean {
+    return this.#loaded.value !== undefined;
   }
 
   /** Whether every plant of the list is here. */
@@ -55,24 +61,52 @@ export class PlantList {
     return this.isLoaded && this.next === undefined;
   }
 
+  /** Why the last page failed to load. */
+  get error(): unknown {
+    return this.#error.value;
+  }
+
+  set error(error: unknown) {
+    this.#error.value = error;
+  }
+
+  /** How many plants are known to be in the list, shown or waiting. */
+  get size(): number {
+    return this.#size.value;
+  }
+
+  find(id: bigint): ListedPlant | undefined {
+    return this.plants.find((plant) => plant.id === id);
+  }
+
+  /** Whether it has nothing that waits, and no row that stays only while it's in view. */
+  get isSettled(): boolean {
+    return this.#waiting.value.size === 0 && !this.plants.some((plant) => plant.goneBecause);
+  }
+
   /** Plants already here stay as they are. */
   addPage({ plants, next }: Page): void {
-    const known = new Set(this.#plants.map(({ id }) => id));
-    this.#insert(plants.filter(({ id }) => !known.has(id)));
-    this.next = next;
-    this.isLoaded = true;
+    const known = new Set(this.plants.map(({ id }) => id));
+    batch(() => {
+      this.#insert(plants.filter(({ id }) => !known.has(id)));
+      this.#loaded.value = { next };
+    });
   }
 
   /** Adds or updates plants, except where a later page will bring them. */
   put(plants: readonly Plant[]): void {
-    this.remove(plants);
-    this.#insert(plants.filter((plant) => this.#belongs(plant)));
+    batch(() => {
+      this.remove(plants);
+      this.#insert(plants.filter((plant) => this.#belongs(plant)));
+    });
   }
 
   remove(plants: readonly Pick<Plant, "id">[]): void {
     const ids = new Set(plants.map(({ id }) => id));
-    for (const id of ids) this.#waiting.delete(id);
-    this.#plants = this.#plants.filter(({ id, goneBecause }) => !ids.has(id) && !goneBecause);
+    batch(() => {
+      this.#stopWaiting(ids);
+      this.#plants.value = this.plants.filter((each) => !ids.has(each.id) && !each.goneBecause);
+    });
   }
 
   /**
@@ -81,30 +115,37 @@ export class PlantList {
    * that changed or appeared.
    */
   follow(events: readonly PlantEvent[], view: View): bigint[] {
-    const latest = new Map(events.map((event) => [event.plant.id, event]));
-    const fresh: bigint[] = [];
-    this.#plants = this.#plants.flatMap((plant, index) => {
-      const event = latest.get(plant.id);
-      latest.delete(plant.id);
-      const now = event ? this.#toListed(plant, event) : plant;
-      if (now !== plant) fresh.push(plant.id);
-      return now.goneBecause && (index < view.first || index > view.last) ? [] : now;
+    return batch(() => {
+      const latest = new Map(events.map((event) => [event.plant.id, event]));
+      const fresh: bigint[] = [];
+      this.#plants.value = this.plants.flatMap((plant, index) => {
+        const event = latest.get(plant.id);
+        latest.delete(plant.id);
+        const now = event ? this.#toListed(plant, event) : plant;
+        if (now !== plant) fresh.push(plant.id);
+        return now.goneBecause && (index < view.first || index > view.last) ? [] : now;
+      });
+      const waiting = new Map(this.#waiting.value);
+      for (const [id, { type, plant }] of latest) {
+        if (type !== "plant.deleted" && this.#belongs(plant)) waiting.set(id, plant);
+        else waiting.delete(id);
+      }
+      this.#waiting.value = waiting;
+      const end = this.plants.at(-1);
+      if (view.last < this.plants.length) return fresh;
+      return [...fresh, ...this.admit(({ id }) => !end || this.isBefore(end.id, id))];
     });
-    for (const [id, { type, plant }] of latest) {
-      if (type !== "plant.deleted" && this.#belongs(plant)) this.#waiting.set(id, plant);
-      else this.#waiting.delete(id);
-    }
-    const end = this.#plants.at(-1);
-    if (view.last < this.#plants.length) return fresh;
-    return [...fresh, ...this.admit(({ id }) => !end || this.isBefore(end.id, id))];
   }
 
   /** Lists waiting plants, and returns their ids in the order of the list. */
   admit(isReady: (plant: Plant) => boolean = () => true): bigint[] {
     const plants = this.waiting.filter(isReady);
-    for (const { id } of plants) this.#waiting.delete(id);
-    this.#insert(plants);
-    return plants.map(({ id }) => id);
+    const ids = plants.map(({ id }) => id);
+    batch(() => {
+      this.#stopWaiting(new Set(ids));
+      if (ids.length > 0) this.#insert(plants);
+    });
+    return ids;
   }
 
   /** Whether `a` comes before `b` in this list. */
@@ -132,7 +173,13 @@ export class PlantList {
   }
 
   #insert(plants: readonly Plant[]): void {
-    this.#plants = this.#sort([...this.#plants, ...plants]);
+    this.#plants.value = this.#sort([...this.plants, ...plants]);
+  }
+
+  #stopWaiting(ids: ReadonlySet<bigint>): void {
+    const waiting = this.#waiting.value;
+    if (waiting.size > 0)
+      this.#waiting.value = new Map([...waiting].filter(([id]) => !ids.has(id)));
   }
 
   #sort(plants: Plant[]): Plant[] {

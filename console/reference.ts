@@ -30,3 +30,21 @@ document.addEventListener("DOMContentLoaded", () => {
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   });
 });
+
+/** Controls of the renderer that have no name of their own. */
+const names = {
+  "button.client-libraries__select": "More languages",
+  "button[class*=copy-button]": "Copy",
+  "input[type=checkbox]": "Send this field",
+  "[role=textbox]": "Text to send",
+};
+
+new MutationObserver(() => {
+  for (const [selector, name] of Object.entries(names)) {
+    for (const control of document.querySelectorAll(`${selector}:not([aria-label])`)) {
+      control.setAttribute("aria-label", name);
+    }
+  }
+  for (const button of document.querySelectorAll("button[role=none]"))
+    button.removeAttribute("role");
+}).observe(document, { childList: true, subtree: true });

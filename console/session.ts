@@ -2,15 +2,10 @@
  * Who is signed in. The client asks here for a token: before its first request, and again when the
  * service refuses the token. Its requests wait until somebody has signed in.
  */
-
+import { signal } from "@preact/signals";
 import { hasCode } from "../client/problem-error.ts";
 import { cleanToken, findTokenError } from "../src/auth/opaque-token.ts";
-import { Api, describeError, type Me } from "./api.ts";
-import { find, show, whileBusy } from "./elements.ts";
-
-const tokenInput = find<HTMLInputElement>("token");
-const keepBox = find<HTMLInputElement>("keep-token");
-const button = find<HTMLButtonElement>("sign-in-button");
+import { Api, type ApiOptions, describeError, type Me } from "./api.ts";
 
 const expired = "Your token has expired or was revoked. Sign in with another one to continue.";
 const refused = "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.";
@@ -18,99 +13,96 @@ const otherGarden = "This token opens another garden. To switch to it, sign out 
 
 /** The tab's storage has the token only if its owner wants to stay signed in. */
 const storageKey = "plantstore-token";
-let token = tabStorage()?.getItem(storageKey) ?? "";
-/** Whose garden the page shows, once that's known. */
-let owner: Me | undefined;
-let signedIn = Promise.withResolvers<void>();
+type TokenStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-export const api = new Api(async () => {
-  if (token === "") await askForToken("");
-  else if (!(await isAccepted())) await askForToken(expired);
-  return token;
-});
+export class Session {
+  readonly api: Api;
+  readonly #options: Pick<ApiOptions, "url" | "fetch">;
+  readonly #storage: TokenStorage | undefined;
+  #token: string;
+  /** Whose garden the page shows, once that's known. */
+  #owner: Me | undefined;
+  #signedIn = Promise.withResolvers<void>();
 
-find("sign-in-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  void whileBusy(button, () => signIn(cleanToken(tokenInput.value)));
-});
-tokenInput.addEventListener("input", () => showError(""));
-find("sign-out").addEventListener("click", signOut);
-showGarden(token !== "");
+  readonly isSignedIn = signal(false);
+  /** Whether there is something to sign out of. */
+  readonly hasToken = signal(false);
+  /** Why somebody has to sign in again. */
+  readonly reason = signal("");
+  /** What is wrong with the token that was typed. */
+  readonly error = signal("");
+  readonly isBusy = signal(false);
+  /** Whether the service responds. */
+  readonly isConnected = signal(true);
 
-/** A proxy may have refused the request, not the service. */
-async function isAccepted(): Promise<boolean> {
-  try {
-    owner = await new Api(token).me();
-    return true;
-  } catch (error) {
-    if (!hasCode(error, "unauthenticated")) throw error;
-    return false;
+  constructor(options: Pick<ApiOptions, "url" | "fetch">, storage: TokenStorage | undefined) {
+    this.#options = options;
+    this.#storage = storage;
+    this.#token = storage?.getItem(storageKey) ?? "";
+    this.isSignedIn.value = this.hasToken.value = this.#token !== "";
+    this.api = new Api({
+      ...options,
+      onContact: (isReached) => {
+        this.isConnected.value = isReached;
+      },
+      token: async () => {
+        if (this.#token === "") await this.#askForToken("");
+        else if (!(await this.#isAccepted())) await this.#askForToken(expired);
+        return this.#token;
+      },
+    });
   }
-}
 
-async function askForToken(reason: string): Promise<void> {
-  const card = find<HTMLDialogElement>("plant");
-  const isEditing = card.open;
-  find("sign-in-reason").textContent = reason;
-  show(find("sign-in-reason"), reason !== "");
-  showGarden(false);
-  // A dialog would stay in front of the form. The card keeps what somebody typed into it.
-  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
-  tokenInput.focus();
-  signedIn = Promise.withResolvers();
-  await signedIn.promise;
-  tokenInput.value = "";
-  showGarden(true);
-  find("garden-title").focus();
-  if (isEditing) card.showModal();
-}
-
-async function signIn(text: string): Promise<void> {
-  if (text === "") return showError("Paste a token first.");
-  const error = findTokenError(text);
-  if (error !== undefined) return showError(`This ${error}`);
-  showError("");
-  try {
-    const me = await new Api(text).me();
-    if (owner && (me.user !== owner.user || me.garden !== owner.garden)) {
-      return showError(otherGarden);
+  async signIn(text: string, isKept: boolean): Promise<void> {
+    if (this.isBusy.value) return;
+    const token = cleanToken(text);
+    const typo = findTokenError(token);
+    if (token === "") this.error.value = "Paste a token first.";
+    else if (typo !== undefined) this.error.value = `This ${typo}`;
+    else {
+      this.error.value = "";
+      this.isBusy.value = true;
+      this.error.value = (await this.#try(token, isKept)) ?? "";
+      this.isBusy.value = false;
     }
-    owner = me;
-    token = text;
-    if (keepBox.checked) tabStorage()?.setItem(storageKey, token);
-    signedIn.resolve();
-  } catch (error) {
-    showError(hasCode(error, "unauthenticated") ? refused : describeError(error));
   }
-}
 
-/** Loading the page again forgets everything. */
-function signOut(): void {
-  tabStorage()?.removeItem(storageKey);
-  history.replaceState(null, "", location.pathname + location.search);
-  location.reload();
-}
+  /** Forgets the token. Whoever calls it loads the page again, which forgets everything else. */
+  signOut(): void {
+    this.#storage?.removeItem(storageKey);
+  }
 
-/** Signing out is also the way to another garden after a token expired. */
-function showGarden(isSignedIn: boolean): void {
-  show(find("sign-in"), !isSignedIn);
-  show(find("garden"), isSignedIn);
-  show(find("keys"), isSignedIn);
-  show(find("sign-out"), token !== "" || isSignedIn);
-  scrollTo(0, 0);
-}
+  /** Returns what is wrong. After a revocation, any token to the same garden goes on. */
+  async #try(token: string, isKept: boolean): Promise<string | undefined> {
+    try {
+      const me = await new Api({ ...this.#options, token }).me();
+      if (this.#owner && me.garden !== this.#owner.garden) return otherGarden;
+      this.#owner = me;
+      this.#token = token;
+      if (isKept) this.#storage?.setItem(storageKey, token);
+      this.#signedIn.resolve();
+      return undefined;
+    } catch (error) {
+      return hasCode(error, "unauthenticated") ? refused : describeError(error);
+    }
+  }
 
-function showError(message: string): void {
-  find("token-error").textContent = message;
-  tokenInput.setAttribute("aria-invalid", String(message !== ""));
-  if (message !== "") tokenInput.focus();
-}
+  /** A proxy may have refused the request, not the service. */
+  async #isAccepted(): Promise<boolean> {
+    try {
+      this.#owner = await new Api({ ...this.#options, token: this.#token }).me();
+      return true;
+    } catch (error) {
+      if (!hasCode(error, "unauthenticated")) throw error;
+      return false;
+    }
+  }
 
-/** Browsers that let sites store nothing throw when asked for it. */
-function tabStorage(): Storage | undefined {
-  try {
-    return sessionStorage;
-  } catch {
-    return undefined;
+  async #askForToken(reason: string): Promise<void> {
+    this.reason.value = reason;
+    this.isSignedIn.value = false;
+    this.#signedIn = Promise.withResolvers();
+    await this.#signedIn.promise;
+    this.isSignedIn.value = this.hasToken.value = true;
   }
 }

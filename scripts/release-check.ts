@@ -28,7 +28,7 @@ const licenses = new Set([
 ]);
 
 /** What users download; more of it must be a decision. 1 MB of the package is the vendored Scalar. */
-const budgets = { executable: 130e6, package: 1_700e3, console: 41e3, client: 6e3 };
+const budgets = { executable: 130e6, package: 1_700e3, console: 50e3, client: 6e3 };
 
 interface Step {
   readonly name: string;
@@ -115,11 +115,13 @@ async function checkSizes(): Promise<string> {
   const client = join(dist, "plantstore-client");
   await buildClientPackage(client);
   const packed = await Bun.$`npm pack --dry-run --ignore-scripts --json`.cwd(root).quiet().json();
-  const { script, style, page } = await readConsole();
+  const { script, style, page, chunks = {} } = await readConsole();
+  const sizeOf = (texts: readonly string[]) =>
+    texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
   const sizes = {
     executable: statSync(executable).size,
     package: packed[0].size as number,
-    console: gzipSync(script).length + gzipSync(style).length + gzipSync(page).length,
+    console: sizeOf([script, style, page, ...Object.values(chunks)]),
     client: await measureBundle(join(client, "plant-store.js")),
   };
   for (const [name, size] of Object.entries(sizes)) {

@@ -53,7 +53,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   domain: /^valibot$/,
   auth: /^jose$/,
   client: /^$/,
-  console: /^$/,
+  console: /^(?:preact(?:\/hooks)?|@preact\/signals)$/,
 };
 
 function importsOf(path: string): string[] {

@@ -1,7 +1,7 @@
 /**
- * `npm run prove listeners [count] [seed]`: a consumer that is cut off and resumes, a forwarder that
- * is killed, how soon an
- * event reaches a thousand listeners, and what ten thousand idle ones cost, on each engine.
+ * `npm run prove listeners [count] [seed]`: a consumer that is cut off and resumes, a forwarder
+ * that is killed, how soon an event reaches a thousand listeners, and what ten thousand idle ones
+ * cost, on each engine.
  */
 import { joinTrials, prove, type Trial } from "../proof.ts";
 import { measureDelays, measureIdle, type Setup } from "./audience.ts";

@@ -1,14 +1,7 @@
 /** Which plants a search finds. Decided here, so that no engine's collation has a say in it. */
-import * as v from "valibot";
-import { fits, type Plant } from "./plant.ts";
+import type { Plant } from "./plant.ts";
 
 export const searchCodePointsMax = 100;
-
-export const searchSchema = v.pipe(
-  v.string(),
-  fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
-  v.check((search) => !wordsOf(search).includes(""), "must not have a word of accents only"),
-);
 
 const space = /[\p{White_Space}\uFEFF]+/u;
 const notAscii = /[^\0-\x7f]/;
@@ -25,7 +18,7 @@ export function createMatcher(search: string): (plant: Plant) => boolean {
 }
 
 /** An accent by itself, such as ´, becomes an empty word. */
-function wordsOf(search: string): string[] {
+export function wordsOf(search: string): string[] {
   const words = search.split(space).filter((word) => word !== "");
   return words.map((word) => fold(word).trim());
 }

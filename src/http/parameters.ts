@@ -1,7 +1,7 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys. */
 import * as v from "valibot";
-import { tagCodePointsMax, tagSchema } from "../domain/plant.ts";
-import { searchCodePointsMax, searchSchema } from "../domain/search.ts";
+import { fits, tagCodePointsMax, tagSchema } from "../domain/plant.ts";
+import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
 type TextSchema<Value = unknown> = v.GenericSchema<string, Value>;
@@ -44,7 +44,9 @@ export const tagText = v.pipe(
 );
 
 export const searchText = v.pipe(
-  searchSchema,
+  v.string(),
+  fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
+  v.check((search) => !wordsOf(search).includes(""), "must not have a word of accents only"),
   v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
 );
 

@@ -112,23 +112,27 @@ interface PageFile {
   readonly etag: string;
 }
 
+const scriptType = "text/javascript; charset=utf-8";
 /** The scripts and style sheets of the pages that were built so far. */
 const assets = new Map<string, PageFile>();
 
 /** Assets have relative addresses, so a page needn't know the base path. */
 async function buildPage(name: string, source: PageSource): Promise<PageFile> {
-  const { page, style, script, library } = source;
+  const { page, style, script, chunks = {}, library } = source;
   let text = page.replace("{icon}", `data:image/svg+xml,${encodeURIComponent(icon)}`);
   text = text.replace("{style}", await addAsset(name, "css", style));
   text = text.replace("{script}", await addAsset(name, "js", script));
+  for (const [chunk, code] of Object.entries(chunks)) {
+    assets.set(chunk, await createFile(scriptType, code));
+  }
   if (library) text = text.replace("{library}", await addAsset(`${name}-library`, "js", library));
   return createFile("text/html; charset=utf-8", text);
 }
 
 async function addAsset(stem: string, extension: "js" | "css", text: string): Promise<string> {
-  const type = extension === "js" ? "text/javascript" : "text/css";
   const name = `${stem}-${hash(text)}.${extension}`;
-  assets.set(name, await createFile(`${type}; charset=utf-8`, text));
+  const type = extension === "js" ? scriptType : "text/css; charset=utf-8";
+  assets.set(name, await createFile(type, text));
   return `assets/${name}`;
 }
 

@@ -24,7 +24,7 @@ const troubles: string[] = [];
 /** The hooks of a test file that opens pages. */
 export function watchPages(): void {
   // A browser on a busy machine takes its time.
-  setDefaultTimeout(120_000);
+  setDefaultTimeout(300_000);
   afterEach(() => expect(troubles.splice(0)).toEqual([]));
 }
 
@@ -84,7 +84,8 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
     reducedMotion: "reduce",
     ...options,
   });
-  context.setDefaultTimeout(30_000);
+  // A deadline, not a measure: the machine may be busy.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {

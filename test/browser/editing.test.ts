@@ -69,52 +69,6 @@ describe("editing a plant", () => {
   );
 
   testGarden(
-    "shows each error at its field, can be repeated, and keeps line breaks that nobody touched",
-    { plants: [{ name: "Two\nlines", tag: "hall" }] },
-    async (garden) => {
-      const { page } = garden;
-      await openForm(page, "Two");
-      await page.fill("#edit-name", " ");
-      await page.fill("#edit-tag", "t".repeat(101));
-      await page.click("#edit-save");
-      await page.waitForSelector("#edit-name[aria-invalid=true]:focus");
-      for (const field of ["name", "tag"]) {
-        expect(await page.textContent(`#edit-${field}-error`)).toMatch(/^Must .+\.$/);
-      }
-      await page.fill("#edit-name", "Twolines");
-      expect(await page.textContent("#edit-name-error")).toBe("");
-      await page.fill("#edit-tag", "porch");
-      // The service saves it; the page never sees the response.
-      await page.route("**/plants/1?*", async (route) => {
-        await route.fetch();
-        await route.abort();
-      });
-      await page.click("#edit-save");
-      await page.waitForSelector("#edit-error:has-text('It’s safe to save again.')");
-      await page.unroute("**/plants/1?*");
-      await page.click("#edit-save");
-      await page.waitForSelector("#notice:has-text('was saved')");
-      expect(await readPlant(garden, 1)).toEqual({ name: "Two\nlines", tag: "porch" });
-    },
-  );
-
-  testGarden(
-    "keeps what somebody else changed in another field",
-    { plants: [{ name: "Fern", tag: "hall" }] },
-    async (garden) => {
-      const { page } = garden;
-      await openForm(page, "Fern");
-      await page.fill("#edit-name", "My fern");
-      await change(garden, "Fern", "shade");
-      await page.keyboard.press("Enter");
-      await page.waitForSelector(
-        "#notice:has-text('“My fern” was saved. Somebody else’s change is in it, too.')",
-      );
-      expect(await readPlant(garden, 1)).toEqual({ name: "My fern", tag: "shade" });
-    },
-  );
-
-  testGarden(
     "starts from what the service has, and shows what somebody else changed in between",
     { plants: [{ name: "Fern", tag: "hall" }] },
     async (garden) => {
@@ -155,26 +109,37 @@ describe("editing a plant", () => {
   );
 
   testGarden(
-    "says that the plant was deleted, before and after something was typed",
+    "asks before it drops text, and offers to add a plant again that somebody deleted",
     { plants: somePlants.slice(0, 3) },
     async ({ page, call, stored }) => {
       await call("DELETE /plants/1");
       await openCard(page, "Monstera");
       await page.waitForSelector("#plant-note:has-text(' deleted this plant (')");
-      expect(await page.locator("#plant button:visible").allTextContents()).toEqual(["Close"]);
+      expect(await page.locator("#plant button:visible").allTextContents()).toEqual([
+        "Add it again",
+        "Close",
+      ]);
       await page.click("#plant-close");
       expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
       await openForm(page, "Ficus");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#plant", { state: "hidden" });
+      await openForm(page, "Ficus");
       await page.fill("#edit-name", "Ficus elastica");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#confirm-title:has-text('Discard your changes?')");
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#confirm", { state: "hidden" });
+      expect(await page.inputValue("#edit-name")).toBe("Ficus elastica");
       await call("DELETE /plants/2");
       await page.click("#edit-save");
       await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
       await page.waitForSelector("#edit-resume:focus");
       expect(await page.isVisible("#edit-save")).toBe(false);
       await page.press("#edit-name", "Enter");
-      await page.click("#edit-cancel");
-      await waitForTitle(page, "1 plant");
-      expect(await stored()).toEqual(["Dryopteris filix-mas"]);
+      await page.click("#plant-again:text-is('Add it again')");
+      await page.waitForSelector("#notice:has-text('“Ficus elastica” was added with the id 2.')");
+      expect(await stored()).toEqual(["Ficus elastica", "Dryopteris filix-mas"]);
     },
   );
 });

@@ -40,6 +40,13 @@ describe.skipIf(isBrowserMissing)("under a base path", () => {
       expect(colors).toEqual([opaque, "1"]);
     }
     await page.emulateMedia({ colorScheme: null });
+    // On a phone it fits, too, and its buttons have names.
+    const wide = page.viewportSize();
+    await page.setViewportSize({ width: 390, height: 700 });
+    await page.waitForFunction(() => document.documentElement.scrollWidth === 390);
+    expect((await panel.boundingBox())?.width).toBeLessThanOrEqual(390);
+    await inspect(page, "390-reference-panel", "button-name");
+    if (wide) await page.setViewportSize(wide);
 
     // It deletes no plant until somebody types its id.
     for (const id of [1, 7]) {

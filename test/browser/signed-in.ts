@@ -62,7 +62,7 @@ export async function harvest(service: RunningService, token: string): Promise<s
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.fill("#token", token);
   await page.click("#sign-in-button");
-  await page.waitForSelector("#garden:not([hidden]):has(#loading[hidden])");
+  await page.waitForSelector("#garden:not([hidden]):not(:has(#loading))");
 }
 
 export async function signOut(page: Page): Promise<void> {
@@ -84,8 +84,6 @@ export interface OpenGarden {
 export interface GardenOptions extends PageOptions {
   readonly plants?: readonly NewPlant[];
   readonly access?: Partial<NewToken>;
-  /** How often it's tried again if it fails. */
-  readonly retry?: number;
   /** Unless the test signs in by itself. */
   readonly isSignedIn?: boolean;
 }
@@ -100,8 +98,8 @@ export function useConsole(args: readonly string[] = []) {
   afterAll(() => service?.[Symbol.asyncDispose]());
 
   return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) => {
-    const { plants, access, isSignedIn = true, retry = 0, ...pageOptions } = options;
-    const tryOnce = async () => {
+    const { plants, access, isSignedIn = true, ...pageOptions } = options;
+    const runTest = async () => {
       const token = await makeGarden(service, plants, access);
       await using opened = await openPage(`${service.url}/`, pageOptions);
       const { page } = opened;
@@ -114,7 +112,7 @@ export function useConsole(args: readonly string[] = []) {
         stored: () => harvest(service, token),
       });
     };
-    test.skipIf(isBrowserMissing)(name, tryOnce, { retry });
+    test.skipIf(isBrowserMissing)(name, runTest);
   };
 }
 

@@ -85,23 +85,6 @@ describe("signing in", () => {
   );
 
   testGarden(
-    "works in a browser that stores nothing",
-    { isSignedIn, isFresh: true },
-    async ({ page, token }) => {
-      await page.addInitScript(() => {
-        const get = () => {
-          throw new DOMException("Access is denied.", "SecurityError");
-        };
-        Object.defineProperty(window, "sessionStorage", { get });
-      });
-      await page.reload();
-      await page.check("#keep-token");
-      await signIn(page, token);
-      await signOut(page);
-    },
-  );
-
-  testGarden(
     "is asked for again, with the reason, when the token is revoked, and then finishes what was begun",
     { plants: somePlants, isFresh: true },
     async ({ page, service, call, token: firstToken }) => {
@@ -110,7 +93,7 @@ describe("signing in", () => {
       const { user } = await (await call("GET /me")).json();
       let token = firstToken;
       const signInAgain = async (name: string) => {
-        token = await makeGarden(service, [], { user: name, garden: name });
+        token = await makeGarden(service, [], { user: name, garden: user });
         await signIn(page, token);
       };
       const isRefused = async () => (await service.call("GET /me", { token })).status === 401;
@@ -126,8 +109,8 @@ describe("signing in", () => {
       expect(await page.textContent("#sign-in-reason")).toContain("expired or was revoked");
       expect(await page.isVisible("#garden")).toBe(false);
       await inspect(page, "expired");
-      // The request that was refused goes on.
-      await signInAgain(user);
+      // The request that was refused goes on, with any token to the same garden.
+      await signInAgain("carol");
       await page.waitForSelector("#notice:has-text('“Hedera helix” was added')");
 
       await openCard(page, "Hedera helix");

@@ -22,7 +22,7 @@ export interface FaultyProxy {
 
 const lostBytes = 5;
 
-export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
+export async function openFaultyProxy(target: string, ownPort = 0): Promise<FaultyProxy> {
   const { hostname, port } = new URL(target);
   const planned: (Breakage | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -65,7 +65,7 @@ export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(ownPort, "127.0.0.1", resolve));
   const address = server.address() as { port: number };
   return {
     url: `http://127.0.0.1:${address.port}`,

@@ -1,0 +1,150 @@
+/** Who did what: lines that tell the truth, and events that are read in any order. */
+import { expect, test } from "bun:test";
+import { hasCode, PlantStoreProblem } from "../client/problem-error.ts";
+import { openState, until, url } from "../test/open-state.ts";
+import { Activity } from "./activity.ts";
+import { Api, type PlantEvent } from "./api.ts";
+import { Feed } from "./feed.ts";
+
+const { fetch, makeGarden } = openState();
+
+/** `created`, `replaced` or `deleted`, and the plant: `2 Royal fern:pond`. */
+function event(seq: number, what: string, text: string, user = "bob", minutes = 0): PlantEvent {
+  const [, id = "", name = "", tag = ""] = /^(\d+) ([^:]+):?(.*)$/.exec(text) ?? [];
+  const at = new Date(Date.UTC(2030, 0, 1, 12, minutes)).toISOString();
+  const type = `plant.${what}` as PlantEvent["type"];
+  return { seq, type, at, user, plant: { id: BigInt(id), name, tag } };
+}
+
+/** A service with these events, which keeps those from `oldest` on. */
+function makeActivity(events: readonly PlantEvent[], oldest = 1) {
+  const asked: number[] = [];
+  const activity = new Activity({
+    async eventsBefore(seq = events.length + 1, limit = 200) {
+      asked.push(limit);
+      return events.slice(Math.max(oldest - 1, seq - 1 - limit), seq - 1);
+    },
+  });
+  const lines = () =>
+    activity.lines.value.map(({ user, count, isCut, plants }) => {
+      const changes = plants.map(({ plant, before }) =>
+        before ? `${before.name}:${before.tag} → ${plant.name}:${plant.tag}` : plant.name,
+      );
+      return `${user} ${count}${isCut ? "+" : ""} ${changes.join(", ")}`;
+    });
+  return { activity, lines, asked };
+}
+
+test("a line has what one user did in a row, with the newest name and what it was before", async () => {
+  const { activity, lines } = makeActivity([
+    event(1, "created", "1 Fern"),
+    event(2, "created", "2 Ivy"),
+    event(3, "replaced", "1 Tree fern", "carol"),
+    event(4, "replaced", "1 Royal fern:pond", "carol"),
+    event(5, "replaced", "9 Moss", "carol", 5),
+    event(6, "deleted", "2 Ivy", "carol", 5),
+  ]);
+  activity.open();
+  await until(() => !activity.isBusy.value);
+  expect(lines()).toEqual([
+    "carol 1 Ivy",
+    "carol 1 Moss",
+    "carol 1 Fern: → Royal fern:pond",
+    "bob 2 Ivy, Fern",
+  ]);
+  // What the page had before says what changed, too.
+  const moss = { id: 8n, name: "Moss", tag: "wall" };
+  activity.add([event(7, "replaced", "8 Moss:pond", "dan", 9)], [moss]);
+  expect(lines()[0]).toBe("dan 1 Moss:wall → Moss:pond");
+});
+
+test("a count is whole or says that there may be more, and one click passes over an import", async () => {
+  const imported = Array.from({ length: 5_000 }, (_, index) =>
+    event(index + 2, "created", `${index + 2} Fig ${index}`),
+  );
+  const { activity, lines, asked } = makeActivity([
+    event(1, "created", "1 Ivy", "alice"),
+    ...imported,
+  ]);
+  activity.open();
+  await until(() => !activity.isBusy.value);
+  expect(lines()).toEqual(["bob 200+ Fig 4999, Fig 4998, Fig 4997"]);
+  await activity.showEarlier();
+  expect(lines()).toEqual(["bob 5000 Fig 4999, Fig 4998, Fig 4997", "alice 1 Ivy"]);
+  expect(asked).toHaveLength(7);
+  expect(activity.hasEarlier.value).toBe(false);
+});
+
+test("events before one that is no longer kept are read from the oldest on, without a loop", async () => {
+  const token = await makeGarden([]);
+  const requests: string[] = [];
+  const api = new Api({
+    url,
+    token,
+    async fetch(target, init) {
+      const { pathname, searchParams } = new URL(target);
+      if (pathname !== "/events") return fetch(target, init);
+      requests.push(String(searchParams.get("after")));
+      const events = [1_000_101, 1_000_102].map((seq) => ({
+        ...event(seq, "created", "1 Fern"),
+        plant: { id: 1, name: "Fern", tag: "" },
+      }));
+      if (searchParams.has("after")) {
+        const body = { type: "urn:plantstore:problem:gone", detail: "It is gone." };
+        const headers = { "content-type": "application/problem+json" };
+        return new Response(JSON.stringify(body), { status: 410, headers });
+      }
+      return Response.json(events);
+    },
+  });
+  const events = await api.eventsBefore(1_000_103);
+  expect(events.map(({ seq }) => seq)).toEqual([1_000_101, 1_000_102]);
+  expect(await api.eventsBefore(1_000_101)).toEqual([]);
+  expect(requests).toEqual(["999902", "null", "999900", "null"]);
+});
+
+test("a feed goes on where it stopped while it was hidden, and skips what it missed", async () => {
+  const token = await makeGarden(["Fern"]);
+  const api = new Api({ url, token, fetch });
+  const seen: string[] = [];
+  const asked: (number | undefined)[] = [];
+  let isGone = false;
+  const feed = new Feed(
+    {
+      me: (options) => api.me(options),
+      async *events(options = {}) {
+        asked.push(options.after);
+        const problem = { type: "urn:plantstore:problem:gone", detail: "It is gone." };
+        const headers = new Headers({ "content-type": "application/problem+json" });
+        if (isGone) {
+          isGone = false;
+          throw new PlantStoreProblem({ status: 410, headers, text: JSON.stringify(problem) });
+        }
+        yield* api.events(options);
+      },
+    },
+    {
+      onEvents: (events) => seen.push(...events.map(({ plant }) => plant.name)),
+      isBusy: () => false,
+      onMissed: () => seen.push("missed"),
+    },
+  );
+  feed.start((await api.me()).lastEvent);
+  await api.create({ name: "Ivy" });
+  await until(() => seen.includes("Ivy"));
+  feed.setHidden(true);
+  await api.create({ name: "Moss" });
+  feed.setHidden(false);
+  await until(() => seen.includes("Moss"));
+  feed.setHidden(true);
+  await api.create({ name: "Rose" });
+  isGone = true;
+  feed.setHidden(false);
+  await until(() => seen.includes("missed"));
+  await api.create({ name: "Sage" });
+  await until(() => seen.includes("Sage"));
+  feed.setHidden(true);
+  expect(seen).toEqual(["Ivy", "Moss", "missed", "Sage"]);
+  expect(asked).toEqual([1, 2, 3, 4]);
+  expect(hasCode(new Error(), "gone")).toBe(false);
+});

@@ -1,0 +1,161 @@
+/** The open garden: its list, its numbers, and what is done to plants and undone. */
+import { describe, expect, test } from "bun:test";
+import { openState, until, url } from "../test/open-state.ts";
+import { Api } from "./api.ts";
+import { Bulk } from "./bulk.ts";
+import { Garden } from "./garden.ts";
+import { announcement, notice, question, toText } from "./message.ts";
+import { describeSize } from "./words.ts";
+
+const { fetch, makeGarden } = openState();
+
+async function open(names: readonly string[], query = {}) {
+  const token = await makeGarden(names);
+  const api = new Api({ url, token, fetch });
+  const garden = new Garden(api);
+  const bulk = new Bulk(api, garden);
+  const namesOf = () => garden.list.value.plants.map(({ name }) => name);
+  const title = () => describeSize(garden.list.value, garden.summary.value);
+  garden.show(query);
+  await until(() => garden.list.value.isComplete || garden.list.value.error !== undefined);
+  const select = (...ids: bigint[]) => {
+    garden.selection.toggle();
+    for (const id of ids) {
+      const { plants } = garden.list.value;
+      const index = plants.findIndex((plant) => plant.id === id);
+      garden.selection.togglePlant(plants, index, false);
+    }
+  };
+  const stored = async () => (await api.page()).plants.map(({ name, tag }) => `${name}:${tag}`);
+  return { api, token, garden, bulk, namesOf, title, select, stored };
+}
+
+describe("a garden", () => {
+  test("shows its plants, and a search with how many it found", async () => {
+    const { garden, namesOf, title } = await open(["Fern:shade", "Ivy:wall", "Tree fern"]);
+    expect([namesOf(), title()]).toEqual([["Fern", "Ivy", "Tree fern"], "3 plants"]);
+    garden.show({ q: "fern" });
+    expect(garden.isComing.value).toBe(true);
+    await until(() => !garden.isComing.value);
+    expect([namesOf(), title()]).toEqual([["Fern", "Tree fern"], "2 plants"]);
+    expect(announcement.value).toBe("2 plants with “fern”");
+    garden.show({ tag: "wall" });
+    await until(() => !garden.isComing.value);
+    expect([namesOf(), title()]).toEqual([["Ivy"], "1 plant"]);
+  });
+
+  test("says that it found 500 or more while a search goes on", async () => {
+    const names = Array.from({ length: 700 }, (_, index) => `Fig ${index}`);
+    const token = await makeGarden(names);
+    const garden = new Garden(new Api({ url, token, fetch }));
+    garden.show({ q: "fig" });
+    await until(() => garden.list.value.isLoaded);
+    expect(describeSize(garden.list.value, garden.summary.value)).toBe("500 or more plants");
+    await garden.loadMore();
+    expect(describeSize(garden.list.value, garden.summary.value)).toBe("700 plants");
+  });
+
+  test("ends a search that nothing can match, and says why", async () => {
+    const { garden, title } = await open(["Fern"], { q: "´" });
+    expect(title()).toBe("No plants");
+    expect(String(garden.list.value.error)).toContain("accents only");
+    expect(garden.isLoading.value).toBe(false);
+  });
+
+  test("counts plants and tags together", async () => {
+    const { api, garden, title } = await open(["Fern:shade"]);
+    await api.create({ name: "Moss", tag: "shade" });
+    const [event] = await api.eventsBefore();
+    const seen: string[] = [];
+    garden.summary.subscribe(() => {
+      const tags = garden.summary.value?.tags.map(({ plants }) => plants) ?? [];
+      seen.push(`${title()}, ${tags}`);
+    });
+    garden.follow([event as NonNullable<typeof event>]);
+    await until(() => seen.length === 2);
+    expect(seen).toEqual(["1 plant, 1", "2 plants, 2"]);
+  });
+
+  test("restores deleted plants with their ids, and says which ids are taken", async () => {
+    const { api, garden, namesOf, stored } = await open(["Fern:shade", "Ivy", "Moss"]);
+    const [fern, ivy] = garden.list.value.plants as [never, never];
+    await api.deleteMany([1n, 2n]);
+    garden.showDeleted([fern, ivy]);
+    expect(toText(garden.undo.next.value?.text ?? [])).toBe("2 plants were deleted.");
+    expect(namesOf()).toEqual(["Moss"]);
+    await api.create({ id: 2, name: "Rose" });
+    await garden.undo.undo();
+    expect(await stored()).toEqual(["Fern:shade", "Rose:", "Moss:"]);
+    expect(toText(notice.value?.text ?? [])).toStartWith("Restored 1 of 2 plants. ");
+    expect(garden.undo.next.value).toBeUndefined();
+  });
+
+  test("keeps a step that could not be undone", async () => {
+    const { garden } = await open([]);
+    const run = () => Promise.reject(new Error("No."));
+    garden.undo.add({ text: ["Done."], run });
+    await garden.undo.undo();
+    expect(garden.undo.next.value?.text).toEqual(["Done."]);
+    expect(toText(notice.value?.text ?? [])).toContain("It’s safe to undo again.");
+    garden.undo.dismiss();
+    expect(garden.undo.next.value).toBeUndefined();
+  });
+});
+
+describe("selected plants", () => {
+  test("are deleted together, except for those that somebody else changed", async () => {
+    const { api, garden, bulk, select, stored } = await open(["Fern", "Ivy", "Moss", "Rose"]);
+    select(1n, 2n, 3n);
+    await api.put(2, { name: "Hedera" });
+    await bulk.delete();
+    expect(await stored()).toEqual(["Hedera:", "Rose:"]);
+    expect(toText(notice.value?.text ?? [])).toBe(
+      "Somebody else changed or deleted 1 of these plants. Nothing was done to it.",
+    );
+    expect(garden.selection.isOn.value).toBe(false);
+  });
+
+  test("are all plants of the list, or a range, and Shift extends them", async () => {
+    const { garden, bulk, select } = await open(["Fern", "Ivy", "Moss", "Rose"]);
+    const { selection } = garden;
+    const ids = () => [...selection.plants.value.keys()].map(Number).sort();
+    const { plants } = garden.list.value;
+    select(1n);
+    selection.togglePlant(plants, 2, true);
+    expect(ids()).toEqual([1, 2, 3]);
+    selection.togglePlant(plants, 1, false);
+    expect(ids()).toEqual([1, 3]);
+    selection.clear();
+    selection.extend(plants, 3, 2);
+    selection.extend(plants, 2, 1);
+    expect(ids()).toEqual([2, 3, 4]);
+    expect(bulk.selectLabel).toBe("Select all 4 plants");
+    await bulk.toggleAll();
+    expect([ids(), bulk.selectLabel]).toEqual([[1, 2, 3, 4], "Select none"]);
+    await bulk.toggleAll();
+    expect(ids()).toEqual([]);
+  });
+
+  test("are not deleted as a whole garden before somebody confirms it", async () => {
+    const { bulk, select, stored } = await open(["Fern", "Ivy"]);
+    select(1n, 2n);
+    const deleting = bulk.delete();
+    expect(question.value?.title).toBe("Delete the whole garden?");
+    question.value?.answer(false);
+    await deleting;
+    expect(await stored()).toHaveLength(2);
+  });
+
+  test("get another tag, and undoing keeps what somebody else changed since", async () => {
+    const { api, garden, bulk, select, stored } = await open(["Fern:a", "Ivy:b", "Moss", "Rose"]);
+    select(1n, 2n, 3n);
+    await api.delete(3);
+    expect(await bulk.changeTag("hall")).toBe(true);
+    expect(await stored()).toEqual(["Fern:hall", "Ivy:hall", "Rose:"]);
+    expect(toText(garden.undo.next.value?.text ?? [])).toBe("2 plants have the tag “hall” now.");
+    await api.put(2, { name: "Ivy", tag: "porch" });
+    await garden.undo.undo();
+    expect(await stored()).toEqual(["Fern:a", "Ivy:porch", "Rose:"]);
+    expect(toText(notice.value?.text ?? [])).toBe("1 plant has its old tag again.");
+  });
+});

@@ -1,0 +1,294 @@
+/**
+ * The open garden: the list on the page, how many plants and tags there are, and what happens to
+ * them here and elsewhere.
+ */
+import { batch, computed, signal } from "@preact/signals";
+import { renderCount } from "../client/files/renderer.ts";
+import {
+  type Api,
+  describeError,
+  isSame,
+  makeIdempotencyKey,
+  type Plant,
+  type PlantEvent,
+  pageSize,
+  type Query,
+  type Summary,
+} from "./api.ts";
+import { announcement, message, notify, toText } from "./message.ts";
+import { PlantList, type View } from "./plant-list.ts";
+import { Selection } from "./selection.ts";
+import { Undo, type UndoStep } from "./undo.ts";
+import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
+
+/** How many plants to load at a time if somebody wants all of them. */
+const allAtOnce = 10_000;
+/** How often to count plants and tags while others change them. */
+const recountMs = 2_000;
+
+/** Where the page should go once it has drawn the list. */
+export interface Target {
+  /** The top of the page. */
+  readonly isTop?: boolean;
+  /** A plant, or what is at its place. Without either, the focus goes to the title. */
+  readonly id?: bigint | undefined;
+  readonly index?: number;
+  readonly isFocused?: boolean;
+}
+
+export class Garden {
+  readonly #api: Api;
+  readonly selection = new Selection();
+  readonly undo = new Undo();
+  readonly summary = signal<Summary | undefined>();
+  /** The list on the page. */
+  readonly list = signal(new PlantList({}));
+  /** What the address asks for: the query of that list, or of the next one. */
+  readonly query = signal<Query>(this.list.value.query);
+  readonly isLoading = signal(false);
+  readonly target = signal<Target | undefined>();
+  /** Plants that changed or appeared a moment ago. */
+  readonly fresh = signal<ReadonlySet<bigint>>(new Set());
+  readonly canWrite = computed(() => this.summary.value?.me.scope === "write");
+  /** Whether another list is on its way. */
+  readonly isComing = computed(() => this.query.value !== this.list.value.query);
+  /** An empty garden needs no search and no tags. */
+  readonly isBare = computed(() => {
+    const { size, query } = this.list.value;
+    return size === 0 && !isFiltered(query);
+  });
+  /** Which rows are in view. The page knows. */
+  view: () => View = () => ({ first: 0, last: Number.POSITIVE_INFINITY });
+  /** Called with the last event before the list was first loaded. */
+  onOpened: (lastEvent: number | undefined) => void = () => {};
+
+  #loading: AbortController | undefined;
+  #recounts = 0;
+  #recountedAtMs = Number.NEGATIVE_INFINITY;
+  #recountTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  // Loading.
+
+  /** Shows a list, unless it's on the page already. */
+  show(query: Query): void {
+    if (this.list.value.isLoaded && isSameQuery(query, this.query.value)) return;
+    void this.#start(query).then(() => this.#announce());
+  }
+
+  /** Loads everything again that was loaded. */
+  async refresh(): Promise<void> {
+    const limit = Math.max(this.list.value.size, pageSize);
+    await Promise.all([this.#start(this.query.value, limit), this.recount()]);
+    this.#announce();
+  }
+
+  /** Loads the next page, if there is one and nothing else is loading. */
+  async loadMore(): Promise<void> {
+    const list = this.list.value;
+    if (list.next === undefined || list.error !== undefined || this.#loading) return;
+    if (await this.#load(list)) this.#loadMoreIfFew();
+  }
+
+  async retryMore(): Promise<void> {
+    this.list.value.error = undefined;
+    await this.loadMore();
+  }
+
+  /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
+  async loadAll(): Promise<void> {
+    const list = this.list.value;
+    if (this.isComing.value) return;
+    list.error = undefined;
+    while (this.selection.isOn.value && list.next !== undefined && list.error === undefined) {
+      if (!(await this.#load(list, allAtOnce))) return;
+    }
+  }
+
+  /** Starts a list. The old one stays on the page until the new one has its first plants. */
+  async #start(query: Query, limit = pageSize): Promise<void> {
+    const list = new PlantList(query);
+    this.query.value = query;
+    if (!this.list.value.isLoaded) this.list.value = list;
+    // Without events, nothing else says that the numbers are old.
+    if (this.summary.value && this.summary.value.me.lastEvent === undefined) void this.recount();
+    if (!(await this.#load(list, limit))) return;
+    const isRefresh = isSameQuery(query, this.list.value.query);
+    if (isRefresh && list.error !== undefined && list !== this.list.value) {
+      this.query.value = this.list.value.query;
+      const why = describeError(list.error);
+      return notify(message`The list couldn’t be refreshed. ${why}`, "trouble");
+    }
+    batch(() => {
+      if (!isRefresh) {
+        this.selection.clear();
+        // The title says how many plants there are.
+        this.target.value = { isTop: true };
+      }
+      this.list.value = list;
+    });
+    this.#loadMoreIfFew();
+  }
+
+  #announce(): void {
+    const list = this.list.value;
+    if (!list.isLoaded || this.isComing.value) return;
+    const extent = toText(describeExtent(list, this.summary.value));
+    announcement.value = `${describeSize(list, this.summary.value)} ${extent}`;
+  }
+
+  /** A page of a search covers a part of the garden, and may find little in it. */
+  #loadMoreIfFew(): void {
+    if (this.list.value.size < pageSize) void this.loadMore();
+  }
+
+  /** Loads a page into a list. Returns false if another request has taken over. */
+  async #load(list: PlantList, limit = pageSize): Promise<boolean> {
+    this.#loading?.abort();
+    const loading = new AbortController();
+    this.#loading = loading;
+    list.error = undefined;
+    this.isLoading.value = true;
+    try {
+      if (!this.summary.value) {
+        this.summary.value = await this.#api.summarize();
+        // Before the first list, so that the feed has whatever happens after it.
+        this.onOpened(this.summary.value.me.lastEvent);
+      }
+      list.addPage(await this.#api.listPage(list.query, list.next, limit, loading.signal));
+    } catch (error) {
+      if (this.#loading === loading) list.error = error;
+    }
+    if (this.#loading !== loading) return false;
+    this.#loading = undefined;
+    this.isLoading.value = false;
+    return true;
+  }
+
+  /** Counts plants and tags again, together. */
+  async recount(): Promise<void> {
+    const number = ++this.#recounts;
+    this.#recountedAtMs = performance.now();
+    const summary = await this.#api.summarize().catch(() => undefined);
+    if (number !== this.#recounts) return;
+    if (summary) this.summary.value = summary;
+    else this.recountSoon();
+  }
+
+  recountSoon(): void {
+    const waitMs = Math.max(0, this.#recountedAtMs + recountMs - performance.now());
+    this.#recountTimer ??= setTimeout(() => {
+      this.#recountTimer = undefined;
+      void this.recount();
+    }, waitMs);
+  }
+
+  // What others do.
+
+  /** Shows what happened, without moving what is in view. */
+  follow(events: readonly PlantEvent[]): void {
+    this.fresh.value = new Set(this.list.value.follow(events, this.view()));
+    if (events.length > 0) this.recountSoon();
+  }
+
+  /** After scrolling, other rows are in view. */
+  settle(): void {
+    if (!this.#loading && !this.list.value.isSettled) this.follow([]);
+  }
+
+  /** Shows the new plants that wait. */
+  showWaiting(): void {
+    batch(() => {
+      const ids = this.list.value.admit();
+      this.fresh.value = new Set(ids);
+      this.target.value = { id: ids[0], isFocused: true };
+    });
+  }
+
+  // What happens here.
+
+  /** Somebody opened a plant, and the list may have been out of date. */
+  showRead(id: bigint, plant: Plant | undefined): void {
+    const known = this.list.value.find(id);
+    if (!known || (plant && isSame(plant, known))) return;
+    this.#update(plant ? [plant] : [], plant ? [] : [known]);
+  }
+
+  showSaved(plant: Plant, isMerged: boolean): void {
+    this.#reveal([plant], false);
+    const more = isMerged ? " Somebody else’s change is in it, too." : "";
+    notify(message`“${plant.name}” was saved.${[more]}`);
+  }
+
+  showAdded({ id, name, tag }: Plant): void {
+    this.#reveal([{ id, name, tag }], false);
+    notify(message`“${name}” was added with the id ${{ plant: id }}.`);
+  }
+
+  showDeleted(plants: readonly Plant[]): void {
+    const [first] = plants;
+    if (!first) return;
+    batch(() => {
+      const index = this.list.value.plants.findIndex(({ id }) => id === first.id);
+      this.#update([], plants);
+      this.target.value = { index: Math.max(0, index), isFocused: true };
+    });
+    this.undo.add(this.#makeUndo(plants));
+  }
+
+  /** Plants have another tag now. Their names may have changed meanwhile. */
+  showTagged(plants: readonly Plant[]): void {
+    const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
+    this.#update(
+      plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })),
+      [],
+    );
+  }
+
+  /** The same plants come back, with the same ids. */
+  #makeUndo(plants: readonly Plant[]): UndoStep {
+    // Makes it safe to undo again after a lost response.
+    const idempotencyKey = makeIdempotencyKey();
+    const isOne = plants.length === 1;
+    const who = describePlants(plants);
+    return {
+      text: message`${who} ${[isOne ? "was" : "were"]} deleted.`,
+      run: async () => {
+        const results = await this.#api.createMany(plants, { idempotencyKey });
+        const restored = plants.filter((_, index) => results[index]?.status === 201);
+        this.#reveal(restored, true);
+        const refusal = results.find((result) => result.status !== 201);
+        if (!refusal)
+          return { isWhole: true, text: message`${who} ${[isOne ? "is" : "are"]} back.` };
+        const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
+        return { isWhole: false, text: [`Restored ${count}. ${refusal.detail}`] };
+      },
+    };
+  }
+
+  #reveal(plants: readonly Plant[], isFocused: boolean): void {
+    const [first] = plants;
+    batch(() => {
+      this.#update(plants, []);
+      if (!first || !this.list.value.find(first.id)) return;
+      this.fresh.value = new Set([first.id]);
+      this.target.value = { id: first.id, isFocused };
+    });
+  }
+
+  #update(plants: readonly Plant[], gone: readonly Plant[]): void {
+    batch(() => {
+      this.list.value.put(plants);
+      this.list.value.remove(gone);
+      this.selection.drop(gone);
+    });
+    void this.recount();
+  }
+}
+
+function isSameQuery(a: Query, b: Query): boolean {
+  return a.tag === b.tag && a.q === b.q && a.order === b.order;
+}

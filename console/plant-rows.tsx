@@ -1,0 +1,273 @@
+/**
+ * The rows of the list. The page has only the rows near the window, so ten thousand plants scroll
+ * like ten. ARIA attributes give the row numbers of the whole list.
+ */
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { Button } from "./parts.tsx";
+import type { ListedPlant, View } from "./plant-list.ts";
+import { address, card, garden } from "./state.ts";
+
+/** How many rows to render beyond each edge of the window. */
+const overscan = 12;
+
+/** The indexes of the rendered rows. */
+const range = signal({ from: 0, to: 0 });
+
+const rowsElement = () => document.getElementById("rows") as HTMLElement;
+const edgeOf = (id: string, edge: "top" | "bottom") =>
+  document.getElementById(id)?.getBoundingClientRect()[edge] ?? 0;
+/** Where the toolbar ends and rows become visible. */
+const viewTop = () => Math.max(0, edgeOf("toolbar", "bottom"));
+/** The style sheet sets it, depending on the window's width. */
+const rowHeight = () =>
+  Number.parseFloat(getComputedStyle(rowsElement()).getPropertyValue("--row-height"));
+
+garden.view = () => {
+  const start = edgeOf("rows", "top");
+  const height = rowHeight();
+  const first = Math.floor((viewTop() - start) / height);
+  return { first, last: Math.ceil((innerHeight - start) / height) - 1 };
+};
+
+/** Renders the rows that are near the window now. */
+function measure(): void {
+  const height = rowHeight();
+  const above = -edgeOf("rows", "top");
+  const from = Math.max(0, Math.floor(above / height) - overscan);
+  const to = Math.max(0, Math.ceil((above + innerHeight) / height) + overscan);
+  const { from: oldFrom, to: oldTo } = range.peek();
+  if (from !== oldFrom || to !== oldTo) range.value = { from, to };
+}
+
+/** Focuses the row at this index, once it is rendered. */
+export function focusRow(index: number): void {
+  garden.target.value = { index, isFocused: true };
+}
+
+/** Focuses the first row in view. */
+export function focusFirstRow(): void {
+  const above = viewTop() - edgeOf("rows", "top");
+  focusRow(Math.max(0, Math.ceil(above / rowHeight())));
+}
+
+export function stopSelecting(): void {
+  if (!garden.selection.isOn.value) return;
+  garden.selection.toggle();
+  document.getElementById("select")?.focus();
+}
+
+export function focusTitle(): void {
+  document.getElementById("garden-title")?.focus({ preventScroll: true });
+}
+
+export function PlantRows() {
+  const { plants } = garden.list.value;
+  const { from, to } = range.value;
+  const target = garden.target.value;
+  const isSelecting = garden.selection.isOn.value;
+  const drawn = useRef(plants);
+  const focused = indexAt(document.activeElement);
+  const focusedId = drawn.current[focused]?.id;
+  // Measured before the rows change: what is in view stays where it is.
+  const shift = plants === drawn.current ? 0 : findShift(drawn.current, plants);
+  drawn.current = plants;
+
+  useLayoutEffect(() => {
+    if (shift !== 0) scrollBy({ top: shift * rowHeight(), behavior: "instant" });
+    measure();
+  }, [plants]);
+  useLayoutEffect(() => {
+    if (target) follow(plants);
+    else if (focusedId !== undefined && indexAt(document.activeElement) < 0) {
+      // The row was redrawn or removed. From the title, arrow keys lead back into the list.
+      if (!document.activeElement?.closest("dialog")) restore(plants, focusedId);
+    }
+  });
+  useEffect(watchWindow, []);
+
+  const places = listPlaces(plants, from, to, focusedId);
+  const height = places.length === 0 ? 0 : rowHeight();
+  return (
+    <div
+      id="rows"
+      class="rows"
+      role="rowgroup"
+      style={{ height: `${plants.length * height}px` }}
+      onClick={click}
+      onKeyDown={press}
+      onAnimationEnd={() => {
+        garden.fresh.value = new Set();
+      }}>
+      {places.map((place) => {
+        const plant = plants[place] as ListedPlant;
+        return <Row key={plant.id} {...{ plant, place, height, isSelecting }} />;
+      })}
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly plant: ListedPlant;
+  readonly place: number;
+  readonly height: number;
+  readonly isSelecting: boolean;
+}
+
+/** The whole row is a button, or a checkbox while somebody is selecting. */
+function Row({ plant, place, height, isSelecting }: RowProps) {
+  const { id, name, tag, goneBecause = "" } = plant;
+  const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
+  return (
+    <div
+      class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}
+      role="row"
+      title={tag === "" ? name : `${name}\n${tag}`}
+      aria-rowindex={place + 2}
+      style={{ transform: `translateY(${place * height}px)` }}>
+      {isSelecting && (
+        <span class="box" role="cell">
+          <input
+            type="checkbox"
+            aria-label={`Select ${name}`}
+            checked={garden.selection.has(plant)}
+          />
+        </span>
+      )}
+      <span class="number" role="cell">
+        {String(id)}
+      </span>
+      <span class="name" role="cell">
+        {isSelecting ? text : <Button class="opener" aria-haspopup="dialog" label={text} />}
+      </span>
+      <span class="tag" role="cell">
+        <bdi>{tag}</bdi>
+      </span>
+    </div>
+  );
+}
+
+/** Includes the focused row: removing it would lose the focus. In order, for the Tab key. */
+function listPlaces(
+  plants: readonly ListedPlant[],
+  from: number,
+  to: number,
+  focusedId: bigint | undefined,
+): number[] {
+  const end = Math.min(plants.length, to);
+  const places = Array.from({ length: Math.max(0, end - from) }, (_, index) => from + index);
+  const place = focusedId === undefined ? -1 : plants.findIndex(({ id }) => id === focusedId);
+  if (place >= end) places.push(place);
+  else if (place >= 0 && place < from) places.unshift(place);
+  return places;
+}
+
+/** By how many rows the first row in view would move. The start of the list may move. */
+function findShift(before: readonly ListedPlant[], after: readonly ListedPlant[]): number {
+  const { first, last }: View = garden.view();
+  if (first <= 0 || before.length === 0) return 0;
+  const indexes = new Map(after.map(({ id }, index) => [id, index]));
+  for (const [place, { id }] of before.slice(first, last + 1).entries()) {
+    const index = indexes.get(id);
+    if (index !== undefined) return index - first - place;
+  }
+  return 0;
+}
+
+/** Goes where the page should go, now that its rows are drawn. */
+function follow(plants: readonly ListedPlant[]): void {
+  const { id, index = -1, isFocused, isTop } = garden.target.peek() ?? {};
+  const place = id === undefined ? index : plants.findIndex((plant) => plant.id === id);
+  const row = Math.min(place, plants.length - 1);
+  if (isTop) scrollTo({ top: 0, behavior: "instant" });
+  if (row >= 0) scrollToRow(row);
+  // Nothing behind a dialog can have the focus, but the dialog is about to close.
+  const isBehind = isFocused && document.querySelector("dialog:modal") !== null;
+  if (isBehind || (isFocused && row >= 0 && !focusRendered(row))) requestAnimationFrame(again);
+  else {
+    if (isFocused && row < 0) focusTitle();
+    garden.target.value = undefined;
+  }
+}
+
+/** Draws once more, and then follows the same target. */
+function again(): void {
+  const target = garden.target.peek();
+  if (target) garden.target.value = { ...target };
+}
+
+function restore(plants: readonly ListedPlant[], id: bigint): void {
+  const index = plants.findIndex((plant) => plant.id === id);
+  if (index < 0 || !focusRendered(index)) focusTitle();
+}
+
+function focusRendered(index: number): boolean {
+  const row = rowsElement().querySelector(`[aria-rowindex="${index + 2}"]`);
+  row?.querySelector<HTMLElement>("button, input")?.focus({ preventScroll: true });
+  return row !== null;
+}
+
+function scrollToRow(index: number): void {
+  const height = rowHeight();
+  const top = edgeOf("rows", "top") + index * height;
+  const isVisible = top >= viewTop() && top + height <= edgeOf("notices", "top");
+  if (!isVisible) scrollBy({ top: top - innerHeight / 2, behavior: "instant" });
+  measure();
+}
+
+function indexAt(target: EventTarget | null): number {
+  const row = target instanceof Element ? target.closest("#rows .row") : null;
+  return row ? Number(row.getAttribute("aria-rowindex")) - 2 : -1;
+}
+
+function click(event: MouseEvent): void {
+  const { plants } = garden.list.value;
+  const index = indexAt(event.target);
+  const plant = plants[index];
+  if (!plant) return;
+  if (garden.selection.isOn.value) {
+    focusRow(index);
+    garden.selection.togglePlant(plants, index, event.shiftKey);
+  } else address.go({ plant: plant.id });
+}
+
+function press(event: KeyboardEvent): void {
+  const { selection } = garden;
+  const { plants } = garden.list.value;
+  const isSelecting = selection.isOn.value;
+  const index = indexAt(event.target);
+  const plant = plants[index];
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === "Escape") stopSelecting();
+  else if (step) {
+    event.preventDefault();
+    const next = index + step;
+    if (isSelecting && event.shiftKey && plants[next]) selection.extend(plants, index, next);
+    if (next < 0) document.getElementById("filter")?.focus();
+    else focusRow(next);
+  } else if (event.key === "Delete" && plant && !isSelecting && garden.canWrite.value) {
+    void card.delete(plant);
+  }
+}
+
+function watchWindow(): () => void {
+  let isPending = false;
+  const measureSoon = () => {
+    if (isPending) return;
+    isPending = true;
+    requestAnimationFrame(() => {
+      isPending = false;
+      measure();
+    });
+  };
+  const settle = () => garden.settle();
+  const resizes = new ResizeObserver(measureSoon);
+  resizes.observe(document.body);
+  addEventListener("scroll", measureSoon, { passive: true });
+  addEventListener("scrollend", settle);
+  return () => {
+    resizes.disconnect();
+    removeEventListener("scroll", measureSoon);
+    removeEventListener("scrollend", settle);
+  };
+}

@@ -1,0 +1,83 @@
+/** Who is signed in, and what is kept of a token. */
+import { expect, test } from "bun:test";
+import { makeToken } from "../src/auth/opaque-token.ts";
+import { openState, until, url } from "../test/open-state.ts";
+import { Session } from "./session.ts";
+
+const { service, fetch, makeGarden } = openState();
+
+function makeStorage(items: Record<string, string> = {}) {
+  return {
+    items,
+    getItem: (key: string) => items[key] ?? null,
+    setItem: (key: string, value: string) => {
+      items[key] = value;
+    },
+    removeItem: (key: string) => {
+      delete items[key];
+    },
+  };
+}
+
+test("a session asks for a token, says what is wrong, and keeps one only if asked to", async () => {
+  const storage = makeStorage();
+  const session = new Session({ url, fetch }, storage);
+  const me = session.api.me();
+  for (const [text, error] of [
+    ["", "Paste a token first."],
+    ["plant_x", "This is not a whole token. Copy all of it again."],
+    [makeToken(), "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked."],
+  ] as const) {
+    await session.signIn(text, true);
+    expect([session.error.value, session.isSignedIn.value]).toEqual([error, false]);
+  }
+  expect(storage.items).toEqual({});
+  const token = await makeGarden(["Fern"], { user: "alice" });
+  await session.signIn(` Bearer ${token}`, true);
+  expect((await me).user).toBe("alice");
+  expect([session.isSignedIn.value, session.error.value]).toEqual([true, ""]);
+  const next = new Session({ url, fetch }, storage);
+  expect((await next.api.me()).user).toBe("alice");
+  next.signOut();
+  expect(new Session({ url, fetch }, storage).isSignedIn.value).toBe(false);
+});
+
+test("after a revocation, any token to the same garden goes on with what was begun", async () => {
+  const first = await makeGarden(["Fern"], { user: "alice", garden: "shared" });
+  const second = await makeGarden([], { user: "bob", garden: "shared" });
+  const other = await makeGarden([]);
+  const session = new Session({ url, fetch }, undefined);
+  const me = session.api.me();
+  await session.signIn(first, false);
+  await me;
+  await service.revoke(first);
+  const creating = session.api.create({ name: "Moss" });
+  await until(() => !session.isSignedIn.value);
+  expect(session.reason.value).toContain("expired or was revoked");
+  await session.signIn(other, false);
+  expect(session.error.value).toContain("another garden");
+  await session.signIn(second, false);
+  expect((await creating).name).toBe("Moss");
+  expect((await session.api.me()).user).toBe("bob");
+});
+
+test("a session knows whether the service responds", async () => {
+  let isAway = true;
+  const session = new Session(
+    {
+      url,
+      fetch: async (target, init) => {
+        if (isAway) throw new TypeError("Connection refused.");
+        return fetch(target, init);
+      },
+    },
+    makeStorage({ "plantstore-token": await makeGarden([]) }),
+  );
+  await expect(session.api.me()).rejects.toThrow();
+  isAway = false;
+  await session.api.me();
+  expect(session.isConnected.value).toBe(true);
+  isAway = true;
+  await expect(session.api.me()).rejects.toThrow();
+  expect(session.isConnected.value).toBe(false);
+});

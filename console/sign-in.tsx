@@ -1,0 +1,98 @@
+/** The form that asks for a token. */
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Button } from "./parts.tsx";
+import { session } from "./state.ts";
+
+export function SignIn() {
+  const token = useSignal("");
+  const isKept = useSignal(false);
+  const input = useRef<HTMLInputElement>(null);
+  const error = session.error.value;
+  const isHidden = session.isSignedIn.value;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void session.signIn(token.value, isKept.value);
+  };
+  useLayoutEffect(() => {
+    scrollTo(0, 0);
+    if (isHidden) token.value = "";
+    else input.current?.focus();
+  }, [isHidden]);
+  useLayoutEffect(() => {
+    if (error !== "") input.current?.focus();
+  }, [error]);
+  return (
+    <section id="sign-in" class="sign-in" aria-labelledby="sign-in-title" hidden={isHidden}>
+      <div class="plate" aria-hidden="true">
+        <Leaf />
+      </div>
+      <form noValidate autocomplete="off" onSubmit={submit}>
+        <h1 id="sign-in-title">Open your garden</h1>
+        {session.reason.value && (
+          <p id="sign-in-reason" class="banner" role="alert">
+            {session.reason.value}
+          </p>
+        )}
+        <p class="lead">Each token opens one garden.</p>
+        <div class="field">
+          <label for="token">Token</label>
+          <input
+            id="token"
+            ref={input}
+            type="password"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            value={token.value}
+            onInput={(event) => {
+              token.value = event.currentTarget.value;
+              session.error.value = "";
+            }}
+            aria-describedby="token-error token-hint"
+            aria-invalid={error !== ""}
+          />
+          <p id="token-error" class="error">
+            {error}
+          </p>
+          <p id="token-hint" class="hint">
+            It starts with <code>plant_</code>. The service prints one when it first starts;{" "}
+            <code>plantstore token create</code> makes more.
+          </p>
+        </div>
+        <label class="check">
+          <input
+            id="keep-token"
+            type="checkbox"
+            checked={isKept.value}
+            onChange={(event) => {
+              isKept.value = event.currentTarget.checked;
+            }}
+          />{" "}
+          Stay signed in when this tab reloads
+        </label>
+        <Button
+          id="sign-in-button"
+          class="primary"
+          type="submit"
+          isBusy={session.isBusy.value}
+          label="Open the garden"
+        />
+        <p class="hint">
+          Unless you stay signed in, the token is kept only in this page’s memory. It is sent only
+          to this service, and signing out forgets it.
+        </p>
+      </form>
+    </section>
+  );
+}
+
+/** The sign of Plant Store. */
+export function Leaf() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true">
+      <path class="leaf" d="M27 4C12 4 5 11 5 20c0 2 .4 4 1 6l2-5c5 1 10-1 13-5 3-3 5-7 6-12z" />
+      <path class="vein" d="M5 29C7 20 13 14 20 11" />
+    </svg>
+  );
+}

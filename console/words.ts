@@ -1,0 +1,89 @@
+/** What the page says about a garden: whose it is, and which of its plants are shown. */
+import { renderCount } from "../client/files/renderer.ts";
+import { type Me, type Plant, type PlantEvent, type Query, type Summary, tagsMax } from "./api.ts";
+import { type Message, message } from "./message.ts";
+import type { PlantList } from "./plant-list.ts";
+
+export function isFiltered({ tag, q }: Query): boolean {
+  return tag !== undefined || q !== undefined;
+}
+
+/**
+ * How many plants the list has, loaded or not. Absent if that isn't known yet. Except for searches,
+ * it comes from where the numbers of the tags come from, so that both change together.
+ */
+export function countPlants(list: PlantList, summary: Summary | undefined): number | undefined {
+  const { tag, q } = list.query;
+  const loaded = list.isComplete ? list.size : undefined;
+  if (q !== undefined || !summary) return loaded;
+  // The first plant is shown before it's counted.
+  if (tag === undefined) return summary.me.plants || list.size;
+  return summary.tags.find((each) => each.tag === tag)?.plants ?? loaded;
+}
+
+export function describeMe({ user, garden, scope, expiresAt }: Me): Message {
+  const access = scope === "write" ? "read and write" : "read only";
+  const format = { dateStyle: "long", timeStyle: "short" } as const;
+  const expiry = expiresAt
+    ? `expires ${new Date(expiresAt).toLocaleString("en", format)}`
+    : "never expires";
+  return message`${user} · garden ${garden} · ${[access]} · ${[expiry]}`;
+}
+
+/** `20,000 plants`, or `500 or more plants` while the total is unknown. */
+export function describeSize(list: PlantList, summary: Summary | undefined): string {
+  const { size, error } = list;
+  if (size === 0 && !isFiltered(list.query)) return "Your garden";
+  const count = countPlants(list, summary);
+  if (count === 0 || (size === 0 && error !== undefined)) return "No plants";
+  if (count !== undefined) return renderCount(count, "plant");
+  return size === 0 ? "Searching…" : `${renderCount(size)} or more plants`;
+}
+
+/** Which plants the title counts. */
+export function describeExtent(list: PlantList, summary: Summary | undefined): Message {
+  const { tag, q } = list.query;
+  const tags = summary?.tags.filter((each) => each.tag !== "").length ?? 0;
+  const parts: Message[] = [];
+  if (q !== undefined) parts.push(message`with “${q}”`);
+  if (tag !== undefined) parts.push(describeTag(tag));
+  if (list.next !== undefined && q !== undefined) parts.push(["more as you scroll"]);
+  if (!isFiltered(list.query) && tags > 0) {
+    parts.push([`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`]);
+  }
+  return parts.flatMap((part, index) => (index === 0 ? part : [" · ", ...part]));
+}
+
+function describeTag(tag: string): Message {
+  return tag === "" ? ["without a tag"] : message`tagged “${tag}”`;
+}
+
+export function describeNoMatch({ tag, q }: Query): Message {
+  if (q === undefined) return ["No plant has this tag."];
+  if (tag === undefined) return message`No name or tag has “${q}”.`;
+  return message`No plant ${describeTag(tag)} has “${q}” in its name.`;
+}
+
+/** `“Fern”`, or `3 plants`. */
+export function describePlants(plants: readonly Plant[]): Message {
+  const [first] = plants;
+  return plants.length === 1 && first
+    ? message`“${first.name}”`
+    : [renderCount(plants.length, "plant")];
+}
+
+/** `2:04 PM`, with the day unless it's today. */
+export function describeTime(at: string): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = isToday ? {} : ({ dateStyle: "medium" } as const);
+  return date.toLocaleString("en", { ...day, timeStyle: "short" });
+}
+
+/** Who changed or deleted a plant, if its last event says so. */
+export function describeChange(isGone: boolean, event: PlantEvent | undefined): Message {
+  const what = `${isGone ? "deleted" : "changed"} this plant`;
+  const isKnown = event && (event.type === "plant.deleted") === isGone;
+  if (!isKnown) return [`Somebody ${what} in the meantime.`];
+  return message`${event.user} ${[`${what} (${describeTime(event.at)})`]}.`;
+}
