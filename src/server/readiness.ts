@@ -104,7 +104,8 @@ export class Readiness {
   #noteLoss(failure: unknown): void {
     if (this.#lostAtMs !== undefined) return;
     this.#lostAtMs = performance.now();
-    const reason = findReason(failure);
+    const { message, code = "" } = findRoot(failure);
+    const reason = message?.includes(code) ? message : `${message} (${code})`;
     this.#log.event("error", "database lost", { database: maskAddress(this.#address), reason });
   }
 
@@ -122,11 +123,17 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof PlantStoreError && error.code === "unavailable";
 }
 
-/** The innermost message among its causes, with the code of the system or the database. */
-function findReason(error: unknown): string {
-  const { message, code = "", cause } = error as Error & { code?: string };
+interface Root {
+  readonly message?: string | undefined;
+  /** Of the system or the database, such as ECONNREFUSED. */
+  readonly code?: string | undefined;
+}
+
+/** The innermost message and code among an error's causes. A cause may be text, or only a code. */
+function findRoot(error: unknown): Root {
+  const { message, code, cause } = Object(error) as Root & { cause?: unknown };
   const inner = error instanceof AggregateError ? error.errors.at(-1) : cause;
-  if (inner) return findReason(inner);
-  const isSaid = error instanceof PlantStoreError || message.includes(code);
-  return isSaid ? message : `${message} (${code})`;
+  const root = inner === undefined ? {} : findRoot(inner);
+  const own = error instanceof PlantStoreError ? undefined : code;
+  return { message: root.message || message, code: root.code ?? own };
 }

@@ -146,9 +146,7 @@ const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "
 const id: bigint = created.id;
 const short = new PlantStore({ url: "http://localhost:8080", token: async () => "t" });
 const etag: string = (await short.get(id)).etag;
-// @ts-expect-error: a plant that hasn't changed is undefined.
-const same: Plant = await store.get(id, { ifNoneMatch: etag });
-await store.createMany([], { onProgress: ({ done, refused }) => (done - refused).toFixed() });
+const same: Plant = await store.update(id, { tag: "hall" }, { ifMatch: etag });
 const whole: Plant[] = [];
 for await (const plant of store.list({ limit: 20 })) whole.push(plant);
 for await (const { name, tag } of store.list({ tag: "shade" })) (name + tag).trim();
