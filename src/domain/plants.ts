@@ -228,7 +228,8 @@ export class Plants {
     const { atMs: nowMs } = base;
     const idempotency =
       key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    return { kind: "create", ...base, id: draft.id, ...contentOf(draft), idempotency };
+    const { id, name, tag } = draft;
+    return { kind: "create", ...base, id, name, tag, idempotency };
   }
 
   #writeBase({ garden, user }: Caller) {

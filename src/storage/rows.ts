@@ -32,7 +32,15 @@ export const contentColumns = contentFields.join(", ");
 /** In PostgreSQL, which counts code points. */
 export const contentLength = contentFields.map((field) => `length(${field})`).join(" + ");
 
-export const contentValues = (plant: PlantContent) => contentFields.map((field) => plant[field]);
+const fieldsCount = contentFields.length;
+
+export function contentValues(plant: PlantContent): string[] {
+  const values = new Array<string>(fieldsCount);
+  for (let index = 0; index < fieldsCount; index++) {
+    values[index] = plant[contentFields[index] as keyof PlantContent];
+  }
+  return values;
+}
 
 export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
 

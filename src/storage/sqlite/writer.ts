@@ -125,7 +125,7 @@ function prepareStore(
          keys = excluded.keys, last_event = excluded.last_event`,
   );
   const insertPlant = database.query(
-    `INSERT INTO plants (${contentColumns}, garden, id) VALUES (${contentPlaces}, ?, ?)`,
+    `INSERT INTO plants (garden, id, ${contentColumns}) VALUES (?, ?, ${contentPlaces})`,
   );
   const replacePlant = database.query(
     `UPDATE plants SET (${contentColumns}) = (${contentPlaces}) WHERE garden = ? AND id = ?`,
@@ -142,7 +142,7 @@ function prepareStore(
   return (changes) => {
     const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
     storeGarden.run(garden, lastId, plants, keys, lastEvent);
-    for (const plant of inserted) insertPlant.run(...contentValues(plant), garden, plant.id);
+    for (const plant of inserted) insertPlant.run(garden, plant.id, ...contentValues(plant));
     for (const plant of replaced) replacePlant.run(...contentValues(plant), garden, plant.id);
     for (const id of deleted) deletePlant.run(garden, id);
     for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
