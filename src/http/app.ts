@@ -189,7 +189,7 @@ export function createApp(deps: AppDeps): App {
       requestId,
       isTokenSent: token !== undefined,
       allow: route?.allow,
-      accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
+      otherType: operation?.body?.otherType,
       scope: operation?.scope,
       nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
     });

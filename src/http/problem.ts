@@ -109,8 +109,8 @@ interface ProblemContext {
   readonly isTokenSent: boolean;
   /** The methods of the path, if it is a known one. */
   readonly allow: string | undefined;
-  /** The media types that the operation takes. */
-  readonly accept: string | undefined;
+  /** The media type that the operation takes besides `application/json`, if there is one. */
+  readonly otherType: string | undefined;
   /** The scope that the operation needs. */
   readonly scope: Scope | undefined;
   /** How long until the caller may make one more request; absent without a rate limit. */
@@ -174,7 +174,7 @@ function problemHeaders(
     case "method-not-allowed":
       return { Allow: context.allow ?? "" };
     case "unsupported-media-type":
-      return { Accept: context.accept ?? "" };
+      return { Accept: ["application/json", context.otherType].filter(Boolean).join(", ") };
     case "rate-limited":
       return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
     case "unavailable":
