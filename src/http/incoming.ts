@@ -2,7 +2,6 @@
 import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
-import { refuse } from "../domain/errors.ts";
 import { IncomingBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route, Router } from "./router.ts";
@@ -91,14 +90,6 @@ function readTarget(url: string): Target {
   const queryAt = url.indexOf("?", pathAt);
   if (queryAt < 0) return { path: url.slice(pathAt), query: "" };
   return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
-}
-
-const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
-
-/** Repeated headers arrive joined by a comma, which no host holds. */
-export function checkHost(host: string | null): void {
-  if (hostPattern.test(host ?? "")) return;
-  throw refuse({ header: "Host", detail: "must be given once and name a host." });
 }
 
 /**

@@ -138,8 +138,8 @@ function describeOperation(operation: DocumentedOperation): Json {
   };
 }
 
-function describeBody({ schema, examples, otherType }: RequestBody): Json {
-  const described = { schema: refer("schemas", schema), examples };
+function describeBody({ schema, example, otherType }: RequestBody): Json {
+  const described = { schema: refer("schemas", schema), example };
   return { ...(otherType && { [otherType]: described }), "application/json": described };
 }
 
@@ -166,27 +166,24 @@ function describeResponses(operation: DocumentedOperation): Json {
 }
 
 function describeSuccess(success: Success): Json {
-  const { description, headers, contentType, schema, examples, links } = success;
-  const content = contentType && {
-    [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
-  };
+  const { description, headers, schema, example } = success;
   return {
     description,
     headers: { ...callerHeaders, ...describeHeaders(headers) },
-    ...(content && { content }),
-    ...(links && { links }),
+    content: schema && { "application/json": { schema: refer("schemas", schema), example } },
   };
 }
 
-/** What any operation may respond with, and what this one may. */
-function problemCodes({ problems = [] }: DocumentedOperation): readonly ErrorCode[] {
+/** What any operation may respond with, then those with a body or a write, then this one. */
+function problemCodes({ problems = [], body, scope }: DocumentedOperation): readonly ErrorCode[] {
+  const ofAll = ["invalid-request", "unauthenticated", "forbidden", "rate-limited"] as const;
+  const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
   return [
-    "invalid-request",
-    "unauthenticated",
-    "forbidden",
-    "rate-limited",
+    ...ofAll,
     "internal",
     "unavailable",
+    ...(body ? ofBodies : []),
+    ...(scope === "write" ? (["storage-full"] as const) : []),
     ...problems,
   ];
 }

@@ -81,7 +81,7 @@ export interface RequestBody<Value = unknown> {
   /** Adds what is wrong to `errors`; the value counts only if nothing is. */
   readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
   readonly schema: SchemaName;
-  readonly examples: Readonly<Record<string, unknown>>;
+  readonly example: unknown;
 }
 
 export interface ParseContext {
@@ -99,7 +99,7 @@ export interface DocumentedOperation extends Operation {
   readonly success: Success;
   /** What else is not a problem. */
   readonly otherSuccess?: Success;
-  /** Problems specific to this operation. */
+  /** Besides those that any operation, or any with a body, can have. */
   readonly problems?: readonly ErrorCode[];
 }
 
@@ -107,11 +107,9 @@ export interface Success {
   readonly status: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
-  readonly contentType?: string;
+  /** Of its JSON; absent: it has no body. */
   readonly schema?: SchemaName;
-  readonly examples?: Readonly<Record<string, unknown>>;
-  /** Operations that follow from the response. */
-  readonly links?: Readonly<Record<string, unknown>>;
+  readonly example?: unknown;
 }
 
 export interface HeaderDescription {

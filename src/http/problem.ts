@@ -1,7 +1,7 @@
 /** The status and title of every error code, and the problem that the caller sees (RFC 9457). */
-import type { Scope } from "../domain/caller.ts";
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import { noPlantsLeft } from "./headers.ts";
+import type { IncomingRequest } from "./incoming.ts";
 import type { Reply } from "./operation.ts";
 
 interface Problem {
@@ -103,20 +103,6 @@ export function problemType(code: ErrorCode): string {
 
 const retryAfterSeconds = 1;
 
-interface ProblemContext {
-  readonly requestId: string;
-  /** Whether the request carried a token. */
-  readonly isTokenSent: boolean;
-  /** The methods of the path, if it is a known one. */
-  readonly allow: string | undefined;
-  /** The media type that the operation takes besides `application/json`, if there is one. */
-  readonly otherType: string | undefined;
-  /** The scope that the operation needs. */
-  readonly scope: Scope | undefined;
-  /** How long until the caller may make one more request; absent without a rate limit. */
-  readonly nextSeconds?: number | undefined;
-}
-
 /** Anything unexpected becomes `internal`, which shows no details. */
 export function toPlantStoreError(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
@@ -124,14 +110,18 @@ export function toPlantStoreError(error: unknown): PlantStoreError {
   return new PlantStoreError("internal", message, { cause: error });
 }
 
-export function problemReply(error: PlantStoreError, context: ProblemContext): Reply {
-  const { status } = problemInfo[error.code];
+/** `nextSeconds`: until the caller may make one more request; absent without a rate limit. */
+export function problemReply(
+  error: PlantStoreError,
+  incoming: IncomingRequest,
+  nextSeconds: number | undefined,
+): Reply {
   return {
-    status,
+    status: problemInfo[error.code].status,
     contentType: "application/problem+json",
-    headers: problemHeaders(error, context),
+    headers: problemHeaders(error, incoming, nextSeconds),
     // A request id needs no escaping.
-    body: `${renderProblem(error)},"requestId":"${context.requestId}"}`,
+    body: `${renderProblem(error)},"requestId":"${incoming.requestId}"}`,
   };
 }
 
@@ -162,21 +152,24 @@ const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_
 
 function problemHeaders(
   { code, limit }: PlantStoreError,
-  context: ProblemContext,
+  { token, route, operation }: IncomingRequest,
+  nextSeconds = retryAfterSeconds,
 ): Record<string, string> {
   switch (code) {
     case "unauthenticated":
-      return context.isTokenSent ? refusedTokenHeaders : challengeHeaders;
+      return token === undefined ? challengeHeaders : refusedTokenHeaders;
     case "forbidden":
       return {
-        "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${context.scope}"`,
+        "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${operation?.scope}"`,
       };
     case "method-not-allowed":
-      return { Allow: context.allow ?? "" };
+      return { Allow: route?.allow ?? "" };
     case "unsupported-media-type":
-      return { Accept: ["application/json", context.otherType].filter(Boolean).join(", ") };
+      return {
+        Accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
+      };
     case "rate-limited":
-      return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
+      return { "Retry-After": String(nextSeconds) };
     case "unavailable":
       return { "Retry-After": String(retryAfterSeconds) };
     case "storage-full":

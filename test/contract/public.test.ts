@@ -130,16 +130,11 @@ onEachEngine(({ anonymous, service }) => {
     expect(lines.filter((line) => !isSample(line))).toEqual([]);
   });
 
-  test("/openapi.json has the base path as its server, and is 304 for a client that has it", async () => {
+  test("/openapi.json has the base path as its server", async () => {
     const { json, headers } = await anonymous("GET /openapi.json", 200);
     expect(headers.get("Content-Type")).toBe("application/json");
     expect(json.servers[0].url).toBe(service.base || "/");
     expect(JSON.stringify(json.components.securitySchemes)).toContain('"scheme":"bearer"');
-    const etag = headers.get("ETag") ?? "";
-    const known = { "If-None-Match": etag };
-    const same = await anonymous("GET /openapi.json", 304, undefined, known);
-    expect([same.text, same.header("ETag")]).toEqual(["", etag]);
-    await anonymous("GET /openapi.json", 200, undefined, { "If-None-Match": '"x"' });
   });
 });
 
