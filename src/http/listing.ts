@@ -50,7 +50,7 @@ export class Lists {
   readonly #turn: (garden: string) => Promise<unknown>;
   readonly #reservedBytes: ReservedBytes;
   readonly #places = new FairSemaphore(placesMax, gardenPlacesMax);
-  readonly #chunkSizes = new ChunkSizes({ min: 2_048, max: sliceTextMax, total: 2 * 1024 * 1024 });
+  readonly #chunkSizes = new ChunkSizes(2_048, sliceTextMax, 2 * 1024 * 1024);
 
   /** `turn` resolves when a garden may go on with long work. */
   constructor(turn: (garden: string) => Promise<unknown>, reservedBytes: ReservedBytes) {

@@ -5,13 +5,7 @@ import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { plantChangeSchema, plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
-import type {
-  DocumentedOperation,
-  HeaderDescription,
-  RequestBody,
-  SchemaName,
-  Success,
-} from "./operation.ts";
+import type { DocumentedOperation, HeaderDescription, RequestBody, Success } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemInfo, problemType } from "./problem.ts";
@@ -271,7 +265,7 @@ const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
 
 const plantId = integer("int64");
 
-const schemas: Readonly<Record<SchemaName, Json>> = {
+const schemas: Readonly<Record<string, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
   Plant: { ...describeSchema(plantSchema), description: "With its `id` if `include=id` was sent." },
   PlantList: { type: "array", items: refer("schemas", "Plant") },

@@ -80,7 +80,8 @@ export interface RequestBody<Value = unknown> {
   readonly otherType?: string;
   /** Adds what is wrong to `errors`; the value counts only if nothing is. */
   readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
-  readonly schema: SchemaName;
+  /** The name of one of the schemas in `openapi.ts`. */
+  readonly schema: string;
   readonly example: unknown;
 }
 
@@ -108,7 +109,7 @@ export interface Success {
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
   /** Of its JSON; absent: it has no body. */
-  readonly schema?: SchemaName;
+  readonly schema?: string;
   readonly example?: unknown;
 }
 
@@ -118,26 +119,6 @@ export interface HeaderDescription {
   readonly pattern?: string;
   readonly required?: boolean;
 }
-
-/** A schema in the OpenAPI document's components. */
-export type SchemaName =
-  | "PlantDraft"
-  | "Plant"
-  | "PlantList"
-  | "PlantDraftList"
-  | "Result"
-  | "ResultList"
-  | "PlantChange"
-  | "PlantIds"
-  | "Deletions"
-  | "PlantUpdate"
-  | "Updates"
-  | "TagCount"
-  | "TagCountList"
-  | "Event"
-  | "EventList"
-  | "EventPlant"
-  | "Me";
 
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:

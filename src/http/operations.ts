@@ -40,7 +40,6 @@ import {
   tagText,
   wordText,
 } from "./parameters.ts";
-import { wantsStream } from "./request.ts";
 import {
   entityTag,
   jsonReply,
@@ -524,7 +523,7 @@ const listEvents = plantOperation({
   },
   problems: ["not-found", "gone"],
   async run({ events, openStream, basePath }, { caller, token, request, parameters }) {
-    const isStream = wantsStream(request.headers);
+    const isStream = acceptsStream.test(request.headers.get("accept") ?? "");
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
@@ -539,6 +538,7 @@ const listEvents = plantOperation({
   },
 });
 
+const acceptsStream = /^\s*text\/event-stream\b/i;
 const limitOfStream = refuse({ parameter: "limit", detail: "has no meaning for a stream." });
 
 const getMe = plantOperation({

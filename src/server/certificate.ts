@@ -21,39 +21,25 @@ export const ciphers = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY
 export async function readCertificate(files: NonNullable<Config["tls"]>): Promise<Certificate> {
   const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
   // Not imported above: a service without TLS starts faster.
-  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+  const { X509Certificate } = await import("node:crypto");
   const { createSecureContext } = await import("node:tls");
-  const leaf = orRefuse(`--tls-cert ${files.cert} holds no certificate in PEM form`, () => {
-    return new X509Certificate(cert);
-  });
-  const privateKey = orRefuse(
-    `--tls-key ${files.key} holds no private key in PEM form that needs no passphrase`,
-    () => createPrivateKey(key),
-  );
-  const mismatch = `--tls-key ${files.key} is not the key of --tls-cert ${files.cert}`;
-  if (!leaf.checkPrivateKey(privateKey)) throw refuse(mismatch);
-  orRefuse(`--tls-cert ${files.cert} and --tls-key ${files.key} cannot be used for TLS`, () =>
-    createSecureContext({ cert, key }),
-  );
-  const expiresAtMs = Date.parse(leaf.validTo);
-  return { cert, key, expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(leaf.validFrom) };
-}
-
-async function readPem(kind: "cert" | "key", path: string): Promise<string> {
-  const text = Bun.file(path).text();
-  return text.catch((error) => {
-    throw refuse(`--tls-${kind} ${path} cannot be read: ${whyNot("read", error)}`);
-  });
-}
-
-function orRefuse<Result>(reason: string, use: () => Result): Result {
   try {
-    return use();
+    createSecureContext({ cert, key });
+    const { validFrom, validTo } = new X509Certificate(cert);
+    const expiresAtMs = Date.parse(validTo);
+    return { cert, key, expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(validFrom) };
   } catch (cause) {
-    throw refuse(reason, cause);
+    const pair = `--tls-cert ${files.cert} and --tls-key ${files.key}`;
+    const needed = "a certificate and its private key, in PEM form and without a passphrase";
+    throw new PlantStoreError("invalid-request", `${pair} are not ${needed}.`, { cause });
   }
 }
 
-function refuse(reason: string, cause?: unknown): PlantStoreError {
-  return new PlantStoreError("invalid-request", `${reason}.`, { cause });
+async function readPem(kind: "cert" | "key", path: string): Promise<string> {
+  return Bun.file(path)
+    .text()
+    .catch((error) => {
+      const reason = `cannot be read: ${whyNot("read", error)}`;
+      throw new PlantStoreError("invalid-request", `--tls-${kind} ${path} ${reason}.`);
+    });
 }
