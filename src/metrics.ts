@@ -83,6 +83,9 @@ export class Metrics {
   readonly #version: string;
   readonly counts = createCounts();
 
+  /** What the other threads of the process reported last. */
+  readonly others = new Map<string, Report>();
+
   /** As last measured. */
   sizes: StorageSizes | undefined;
 
@@ -148,9 +151,9 @@ export class Metrics {
     observe(series[label], bounds, value);
   }
 
-  /** With the reports of the other threads of the process. */
-  render(others: readonly Report[] = [], state: ProcessState = { isReady: true }): string {
-    const reports = [this.report(), ...others];
+  /** Of all threads of the process. */
+  render(state: ProcessState): string {
+    const reports = [this.report(), ...this.others.values()];
     const all = <Name extends keyof Gauges>(name: Name) =>
       reports.map(({ gauges }) => gauges[name]).filter((value) => value !== undefined);
     const ages = all("keysAgeSeconds");

@@ -17,8 +17,6 @@ export interface UsageLimits {
   readonly plantsMax: number | undefined;
 }
 
-export const unlimited: UsageLimits = { rate: undefined, plantsMax: undefined };
-
 /** What another thread needs to count together with this one. */
 export interface BucketMemory {
   readonly memory: SharedArrayBuffer;

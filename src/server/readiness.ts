@@ -89,6 +89,13 @@ export class Readiness {
     });
   }
 
+  isReady(): Promise<boolean> {
+    return this.check().then(
+      () => true,
+      () => false,
+    );
+  }
+
   async #check(): Promise<void> {
     if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.#storage.ping();

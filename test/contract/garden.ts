@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { type Assembly, assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -173,11 +174,7 @@ export function openService(
       plantsMax: config.usage?.plantsMax,
       withoutEvents: config.events === "off",
     });
-    service.assembly = assemble(
-      { basePath: "", corsOrigins: "*", ...config },
-      service.storage,
-      log,
-    );
+    service.assembly = assemble({ ...readConfig({}, {}), ...config }, service.storage, log);
     await service.assembly.authenticator.refresh();
     service.documented = new DocumentedAnswers(
       await (await service.fetch("GET /openapi.json")).json(),
