@@ -11,90 +11,44 @@ interface Problem {
   readonly help: string;
 }
 
+const row = (status: number, title: string, help: string): Problem => ({ status, title, help });
+
 /** Every error code as clients see it. */
+// biome-ignore format: a table.
 export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
-  "invalid-request": {
-    status: 400,
-    title: "The request is not valid",
-    help: "Fix what `errors` lists. Sending the same request again fails again.",
-  },
-  unauthenticated: {
-    status: 401,
-    title: "A valid token is needed",
-    help: "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked.",
-  },
-  forbidden: {
-    status: 403,
-    title: "The token does not permit this",
-    help: "Use a token with the scope that `WWW-Authenticate` names.",
-  },
-  "not-found": {
-    status: 404,
-    title: "Not found",
-    help: "Check the path and the id. The garden of this token has no such plant.",
-  },
-  "method-not-allowed": {
-    status: 405,
-    title: "The method is not allowed here",
-    help: "Use a method that the header `Allow` lists.",
-  },
-  timeout: {
-    status: 408,
-    title: "The body came too late",
-    help: "Nothing was changed. Send the request again, or a smaller one.",
-  },
-  conflict: {
-    status: 409,
-    title: "The id is not free",
-    help: "Choose another id, or leave it out and the service assigns one.",
-  },
-  gone: {
-    status: 410,
-    title: "Events can't be resumed from there",
-    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
-  },
-  "precondition-failed": {
-    status: 412,
-    title: "The plant is not as expected",
-    help: "Somebody changed, created or deleted the plant. Read it again, then decide.",
-  },
-  "too-large": {
-    status: 413,
-    title: "The body is too large",
-    help: "Send a shorter body.",
-  },
-  "unsupported-media-type": {
-    status: 415,
-    title: "The type of the body is not supported",
-    help: "Send `application/json` in UTF-8, without a `Content-Encoding`.",
-  },
-  "idempotency-mismatch": {
-    status: 422,
-    title: "The idempotency key was used for another request",
-    help: "Use a new key for each new plant, and the same key only to send the same request again.",
-  },
-  "rate-limited": {
-    status: 429,
-    title: "Too many requests",
-    help: "Wait for the seconds in `Retry-After`, then send it again. Too many streams: close one.",
-  },
-  internal: {
-    status: 500,
-    title: "Something went wrong",
-    help: "This is a bug in the service. Report it with the request id.",
-  },
-  unavailable: {
-    status: 503,
-    title: "The service is unavailable",
-    help: "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`.",
-  },
-  "storage-full": {
-    status: 507,
-    title: "There is no room left",
-    help:
-      "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
-      "key, or wait until some expire. Reading still works.",
-  },
+  "invalid-request": row(400, "The request is not valid",
+    "Fix what `errors` lists. Sending the same request again fails again."),
+  unauthenticated: row(401, "A valid token is needed",
+    "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked."),
+  forbidden: row(403, "The token does not permit this",
+    "Use a token with the scope that `WWW-Authenticate` names."),
+  "not-found": row(404, "Not found",
+    "Check the path and the id. The garden of this token has no such plant."),
+  "method-not-allowed": row(405, "The method is not allowed here",
+    "Use a method that the header `Allow` lists."),
+  timeout: row(408, "The body came too late",
+    "Nothing was changed. Send the request again, or a smaller one."),
+  conflict: row(409, "The id is not free",
+    "Choose another id, or leave it out and the service assigns one."),
+  gone: row(410, "Events can't be resumed from there",
+    "Read `lastEvent` from `/me`, list the plants again, and go on from that number."),
+  "precondition-failed": row(412, "The plant is not as expected",
+    "Somebody changed, created or deleted the plant. Read it again, then decide."),
+  "too-large": row(413, "The body is too large",
+    "Send a shorter body."),
+  "unsupported-media-type": row(415, "The type of the body is not supported",
+    "Send `application/json` in UTF-8, without a `Content-Encoding`."),
+  "idempotency-mismatch": row(422, "The idempotency key was used for another request",
+    "Use a new key for each new plant, and the same key only to send the same request again."),
+  "rate-limited": row(429, "Too many requests",
+    "Wait for the seconds in `Retry-After`, then send it again. Too many streams: close one."),
+  internal: row(500, "Something went wrong",
+    "This is a bug in the service. Report it with the request id."),
+  unavailable: row(503, "The service is unavailable",
+    "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`."),
+  "storage-full": row(507, "There is no room left",
+    "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
+    "key, or wait until some expire. Reading still works."),
 };
 
 export function problemType(code: ErrorCode): string {
