@@ -61,12 +61,6 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       expect((await call("GET /plants/1?include=id", 200)).json).toEqual({ id: 1, ...fern });
       expect((await call("GET /plants/1?include=name", 400)).errors).toEqual(["include"]);
     });
-
-    test("finds what Location names at once", async () => {
-      const { headers } = await call("POST /plants", 201, fern);
-      const path = headers.get("Location")?.slice(service.base.length);
-      expect((await call(`GET ${path}`, 200)).json).toEqual(fern);
-    });
   });
 
   describe("a delete", () => {
