@@ -51,12 +51,10 @@ const tokenErrors: Readonly<Record<string, string>> = {
 
 export class JwtVerifier {
   readonly keys: IssuerKeys;
-  readonly #issuer: JwtIssuer;
   readonly #verified = new Map<string, VerifiedToken>();
   readonly #checks = new FairSemaphore(checksMax, queueChecksMax);
 
-  constructor(issuer: JwtIssuer) {
-    this.#issuer = issuer;
+  constructor(private readonly issuer: JwtIssuer) {
     this.keys = new IssuerKeys(issuer);
   }
 
@@ -82,7 +80,7 @@ export class JwtVerifier {
       const header = decodeProtectedHeader(token);
       // No key would make these valid, and the log names the reason.
       if (!algorithms.includes(header.alg ?? "")) throw refusedToken("alg");
-      if (decodeJwt(token).iss !== this.#issuer.issuer) throw refusedToken("iss");
+      if (decodeJwt(token).iss !== this.issuer.issuer) throw refusedToken("iss");
       const key = await this.keys.find(header);
       // Checking many signatures at once would hold up everybody else.
       return await this.#checks.run(
@@ -97,7 +95,7 @@ export class JwtVerifier {
   }
 
   async #check(token: string, key: CryptoKey): Promise<Caller> {
-    const { issuer, audiences } = this.#issuer;
+    const { issuer, audiences } = this.issuer;
     const { jwtVerify } = await import("jose");
     const { payload, protectedHeader } = await jwtVerify(token, key, {
       issuer,
@@ -112,7 +110,7 @@ export class JwtVerifier {
   }
 
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
-    const { issuer, gardenClaim } = this.#issuer;
+    const { issuer, gardenClaim } = this.issuer;
     const { sub: user, exp, jti, cnf, [gardenClaim]: garden } = claims;
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
     // The token is bound to a key, and a bearer doesn't prove that they have it.
@@ -127,7 +125,7 @@ export class JwtVerifier {
 
   /** Absent for a token that is valid but may do nothing here, such as an ID token. */
   #scopeOf(claims: JWTPayload): Scope | undefined {
-    const { scopeClaim, readScope, writeScope } = this.#issuer;
+    const { scopeClaim, readScope, writeScope } = this.issuer;
     const claim = claims[scopeClaim];
     const names = typeof claim === "string" ? claim.split(" ") : claim;
     if (!Array.isArray(names)) return undefined;

@@ -151,8 +151,10 @@ function describeParameter(name: string, parameter: Parameter): Json {
 
 function describeResponses(operation: DocumentedOperation): Json {
   const { success, otherSuccess } = operation;
-  const responses: Record<string, Json> = { [success.status]: describeSuccess(success) };
-  if (otherSuccess) responses[otherSuccess.status] = describeSuccess(otherSuccess);
+  const responses: Record<string, Json> = {};
+  for (const each of otherSuccess ? [success, otherSuccess] : [success]) {
+    responses[each.status ?? 200] = describeSuccess(each);
+  }
   for (const code of problemCodes(operation)) {
     responses[problemInfo[code].status] = refer("responses", code);
   }
@@ -254,10 +256,6 @@ const problemSchema = {
     detail: text("What to fix. Safe to show."),
     requestId: text("Absent if the service didn't see the request."),
     errors: errorsSchema,
-  },
-  externalDocs: {
-    description: "Problem Details for HTTP APIs (RFC 9457).",
-    url: "https://www.rfc-editor.org/rfc/rfc9457",
   },
 };
 

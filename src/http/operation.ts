@@ -105,7 +105,8 @@ export interface DocumentedOperation extends Operation {
 }
 
 export interface Success {
-  readonly status: number;
+  /** 200 unless given. */
+  readonly status?: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
   /** Of its JSON; absent: it has no body. */

@@ -59,13 +59,9 @@ export function toContentHashes(tags: "*" | readonly string[]): "*" | readonly s
   return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
 }
 
-export function matchesTag(
-  tags: "*" | readonly string[],
-  tag: string,
-  comparison: "strong" | "weak",
-): boolean {
-  const ignored = comparison === "weak" ? "W/" : "";
-  return tags === "*" || tags.some((each) => each.replace(ignored, "") === tag);
+/** By weak comparison, as for `If-None-Match`. */
+export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
+  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
 }
 
 /** The link to the next page; parameters that are absent are left out. */

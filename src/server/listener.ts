@@ -172,6 +172,8 @@ export function assemble(
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
     listeners: feed.listeners,
+    certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
+    certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
     // Before the first fetch, their age counts from the start of the process.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
@@ -195,13 +197,7 @@ export function assemble(
       readVersion,
       checkStorage: () => readiness.check(),
       // It needs no token, and rendering takes as long as ten requests, so calls share one.
-      renderMetrics: shareAsync(async () =>
-        metrics.render({
-          isReady: await readiness.isReady(),
-          certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
-          certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
-        }),
-      ),
+      renderMetrics: shareAsync(async () => metrics.render(await readiness.isReady())),
       // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");
