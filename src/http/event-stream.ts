@@ -100,11 +100,8 @@ export class EventFeed {
     after: number | undefined,
   ): Promise<Reply> {
     const { credential } = caller;
+    const { lastEvent: last } = await this.deps.events.read(caller, after, 1);
     this.#countStream(credential, 1);
-    const { lastEvent: last } = await this.deps.events.read(caller, after, 1).catch((error) => {
-      this.#countStream(credential, -1);
-      throw error;
-    });
     const channel = this.#channels.get(caller.garden) ?? this.#openChannel(caller.garden, last);
     const number = this.#opened++;
     const position = after ?? last;

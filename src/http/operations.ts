@@ -48,7 +48,6 @@ import {
   renderEvent,
   renderPlant,
   textReply,
-  toContentHashes,
   toFields,
 } from "./response.ts";
 import { validateChange, validateObject } from "./validation.ts";
@@ -64,11 +63,7 @@ const exampleEvent = {
   plant: { id: 7, ...examplePlant },
 };
 
-const include = inQuery(
-  wordText(["id"], "must be id, which is all that can be included"),
-  "`id`: plants in the response have their ids.",
-  "id",
-);
+const include = inQuery(wordText("id"), "`id`: plants in the response have their ids.", "id");
 
 const limit = inQuery(
   v.pipe(integerText(0n, 2_147_483_647n), v.transform(Number)),
@@ -299,7 +294,7 @@ const listPlants = plantOperation({
       "monstera",
     ),
     order: inQuery(
-      wordText(["asc", "desc"], "must be asc or desc"),
+      wordText("asc", "desc"),
       "By ascending id (the default), or by descending id: the newest first.",
       "desc",
     ),
@@ -374,11 +369,7 @@ const putPlant = plantOperation({
     id: plantId(7),
     include,
     "If-Match": ifMatch,
-    "If-None-Match": inHeader(
-      wordText(["*"], "must be * here"),
-      "`*`: only if there is no such plant.",
-      "*",
-    ),
+    "If-None-Match": inHeader(wordText("*"), "`*`: only if there is no such plant.", "*"),
   },
   refusedHeaders: ["Content-Range"],
   body: {
@@ -400,8 +391,7 @@ const putPlant = plantOperation({
   },
   problems: ["precondition-failed"],
   async run({ plants, basePath }, { caller, body, parameters }) {
-    const { id, include, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
-    const ifMatch = tags && toContentHashes(tags);
+    const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
     const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
     const ETag = entityTag(plant);
     const text = renderPlant(plant, include);
@@ -436,8 +426,8 @@ const patchPlant = plantOperation({
   },
   problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, body, parameters }) {
-    const { id, include, "If-Match": tags } = parameters;
-    const plant = await plants.patch(caller, id, body, { ifMatch: tags && toContentHashes(tags) });
+    const { id, include, "If-Match": ifMatch } = parameters;
+    const plant = await plants.patch(caller, id, body, { ifMatch });
     return jsonReply(200, renderPlant(plant, include), { ETag: entityTag(plant) });
   },
 });
@@ -458,8 +448,7 @@ const deletePlant = plantOperation({
   success: { status: 204, description: "The plant is gone." },
   problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, parameters }) {
-    const tags = parameters["If-Match"];
-    await plants.delete(caller, parameters.id, { ifMatch: tags && toContentHashes(tags) });
+    await plants.delete(caller, parameters.id, { ifMatch: parameters["If-Match"] });
     return { status: 204 };
   },
 });
@@ -520,9 +509,8 @@ const listEvents = plantOperation({
     const page = await events.read(caller, after, limit);
     const last = page.events.at(-1)?.seq;
     const hasMore = last !== undefined && last < page.lastEvent;
-    const Link = `<${basePath}/events?limit=${limit}&after=${last}>; rel="next"`;
-    const text = `[${page.events.map(renderEvent)}]`;
-    return jsonReply(200, text, hasMore ? { Link } : undefined);
+    const Link = linkToNext(`${basePath}/events`, { limit, after: last });
+    return jsonReply(200, `[${page.events.map(renderEvent)}]`, hasMore ? { Link } : undefined);
   },
 });
 

@@ -47,10 +47,10 @@ export function integerText(min: bigint, max: bigint) {
 }
 
 /** One of some fixed words. */
-export function wordText<const Word extends string>(words: readonly Word[], message: string) {
+export function wordText<const Word extends string>(...words: readonly Word[]) {
   return v.pipe(
     v.string(),
-    v.picklist(words, message),
+    v.picklist(words, `must be ${words.join(" or ")}`),
     v.metadata({ jsonSchema: { type: "string", enum: words } }),
   );
 }
@@ -96,8 +96,15 @@ const entityTagsText = v.pipe(
   }),
 );
 
+/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
+function toContentHashes(tags: EntityTags): EntityTags {
+  if (tags === "*") return tags;
+  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
+}
+
+/** As hashes of the contents that match. */
 export const ifMatch = inHeader(
-  entityTagsText,
+  v.pipe(entityTagsText, v.transform(toContentHashes)),
   "Entity tags, or `*`: only if the plant exists and has one of them.",
   entityTagHeader.example,
 );

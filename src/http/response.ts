@@ -53,12 +53,6 @@ export function entityTag(plant: Plant): string {
   return `"${contentHash(plant)}"`;
 }
 
-/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
-export function toContentHashes(tags: "*" | readonly string[]): "*" | readonly string[] {
-  if (tags === "*") return tags;
-  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
-}
-
 /** By weak comparison, as for `If-None-Match`. */
 export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
   return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
