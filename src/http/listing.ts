@@ -14,12 +14,7 @@ export interface Listing<Position> {
   /** Short lists are sent whole. */
   readonly body: string | Source<string | Uint8Array>;
   /** The next page; absent after the last one, and with a stream. */
-  readonly next?: NextPage<Position> | undefined;
-}
-
-interface NextPage<Position> {
-  readonly limit: number;
-  readonly after: Position | undefined;
+  readonly next?: { readonly limit: number; readonly after: Position | undefined };
 }
 
 /** What a client sees of an item. */

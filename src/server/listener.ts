@@ -21,9 +21,8 @@ import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
-import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import { listen, type Server } from "./port.ts";
+import { type Certificate, listen, type Server } from "./port.ts";
 import { Readiness } from "./readiness.ts";
 
 /** How long clients have to read the end of their stream of events. */
