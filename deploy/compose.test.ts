@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readConfig, settings } from "../src/config.ts";
-import { serviceOperations } from "../src/http/service-operations.ts";
+import { serviceOperations } from "../src/http/operations.ts";
 import { parseUrl } from "../src/storage/postgres/url.ts";
 
 interface Service {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
-import { serviceOperations } from "../src/http/service-operations.ts";
+import { serviceOperations } from "../src/http/operations.ts";
 import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
 import { audience, startIssuer } from "../test/openid-issuer.ts";
 import { makeDatabase, type TestDatabase } from "../test/postgres-server.ts";

@@ -1,8 +1,7 @@
 /** The log as text, its levels, and none. As JSON it is seen from outside. */
-import { describe, expect, test } from "bun:test";
-import { createLog, type LogFormat, type LogLevel, type RequestLine } from "./log.ts";
+import { expect, test } from "bun:test";
+import { createLog, type Log, type LogFormat, type LogLevel, type RequestLine } from "./log.ts";
 
-const nowMs = Date.UTC(2030, 0, 2, 3, 4, 5, 678);
 const line: RequestLine = {
   method: "GET",
   route: "/plants",
@@ -13,66 +12,44 @@ const line: RequestLine = {
   requestId: "r-1",
 };
 
-function open(format: LogFormat, level?: LogLevel) {
-  const written: string[] = [];
-  const log = createLog(
-    format,
-    (text) => written.push(text),
-    level,
-    () => nowMs,
-  );
-  return { log, written };
+/** What a log writes until it is flushed. */
+function logged(format: LogFormat, level: LogLevel, use: (log: Log) => void): string {
+  let written = "";
+  const log = createLog(format, (text) => (written += text), level);
+  use(log);
+  log.flush();
+  return written;
 }
 
-describe("as text", () => {
-  test.each([
-    ["the user's own garden", {}, "alice"],
-    ["a garden that a known token opens", { tokenId: "4fQz81LmXa" }, "alice (token 4fQz81LmXa)"],
-    ["another garden", { garden: "team" }, "alice in team"],
-    ["nobody", { user: undefined, garden: undefined }, "-"],
-    [
-      "nobody, with a refused JWT",
-      { user: undefined, garden: undefined, tokenError: "aud" },
-      "token: aud",
-    ],
-  ])("a request in %s is one line", (_case, change, who) => {
-    const { log, written } = open("text");
-    log.request("info", { ...line, ...change });
-    log.flush();
-    expect(written[0]).toMatch(/^\d\d:\d\d:\d\d {2}/);
-    expect(written[0]?.slice(10)).toBe(`GET /plants 200  1.2 ms  ${who}  r-1\n`);
-  });
-
-  test.each([
-    ["info", {}, "started\n"],
-    ["info", { url: "http://x" }, 'started url="http://x"\n'],
-    ["warn", { text: "a\nb" }, 'warn: started text="a\\nb"\n'],
-  ] as const)("an event of level %s is one line", (level, fields, expected) => {
-    const { log, written } = open("text");
-    log.event(level, "started", fields);
-    log.flush();
-    expect(written[0]?.slice(10)).toBe(expected);
-  });
+test.each([
+  ["the user's own garden", {}, "alice"],
+  ["a garden that a known token opens", { tokenId: "4fQz81LmXa" }, "alice (token 4fQz81LmXa)"],
+  ["another garden", { garden: "team" }, "alice in team"],
+  ["nobody", { user: undefined, garden: undefined }, "-"],
+  ["a refused JWT", { user: undefined, garden: undefined, tokenError: "aud" }, "token: aud"],
+])("a request of %s is one line of text", (_case, change, who) => {
+  const text = logged("text", "info", (log) => log.request("info", { ...line, ...change }));
+  expect(text).toMatch(/^\d\d:\d\d:\d\d {2}/);
+  expect(text.slice(10)).toBe(`GET /plants 200  1.2 ms  ${who}  r-1\n`);
 });
 
-test("when it is off, nothing is written", () => {
-  const { log, written } = open("off");
-  log.request("info", line);
-  log.event("error", "x");
-  log.flush();
-  expect(written).toEqual([]);
+test.each([
+  ["info", {}, "started\n"],
+  ["info", { url: "http://x" }, 'started url="http://x"\n'],
+  ["warn", { text: "a\nb" }, 'warn: started text="a\\nb"\n'],
+] as const)("an event of level %s is one line of text", (level, fields, expected) => {
+  const text = logged("text", "info", (log) => log.event(level, "started", fields));
+  expect(text.slice(10)).toBe(expected);
 });
 
-test("lines below the level are left out", () => {
-  const { log, written } = open("json", "warn");
-  for (const level of ["debug", "info", "warn", "error"] as const) {
-    log.request(level, line);
-    log.event(level, "odd");
-  }
-  log.flush();
-  const levels = (written[0] ?? "")
-    .trim()
-    .split("\n")
-    .map((each) => JSON.parse(each).level);
-  expect(levels).toEqual(["warn", "warn", "error", "error"]);
+test("lines below the level are left out, and all of them if it is off", () => {
+  const logAll = (log: Log) => {
+    for (const level of ["debug", "info", "warn", "error"] as const) {
+      log.request(level, line);
+      log.event(level, "odd");
+    }
+  };
+  const levels = logged("json", "warn", logAll).matchAll(/"level":"(\w+)"/g);
+  expect([...levels].map(([, level]) => level)).toEqual(["warn", "warn", "error", "error"]);
+  expect(logged("off", "debug", logAll)).toBe("");
 });

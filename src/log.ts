@@ -43,7 +43,6 @@ export function createLog(
   format: LogFormat,
   write: (text: string) => void,
   level: LogLevel = "info",
-  nowMs: () => number = Date.now,
 ): Log {
   if (format === "off") return { format, level, request() {}, event() {}, pass() {}, flush() {} };
   const lowest = logLevels.indexOf(level);
@@ -70,10 +69,10 @@ export function createLog(
     format,
     level,
     request(each, line) {
-      if (isShown(each)) add(`${render.request(nowMs(), each, line)}\n`);
+      if (isShown(each)) add(`${render.request(Date.now(), each, line)}\n`);
     },
     event(each, message, fields = {}) {
-      if (isShown(each)) add(`${render.event(nowMs(), each, message, fields)}\n`);
+      if (isShown(each)) add(`${render.event(Date.now(), each, message, fields)}\n`);
     },
     pass: add,
     flush,

@@ -16,7 +16,7 @@ function expectSamples(text: string, samples: readonly string[]): void {
 test("every sample stands below the help and type of its family, which come once", () => {
   metrics.countRequest("listPlants", "GET", 200, 1);
   metrics.countCommit(3, 250);
-  const families = metrics.render().split(/^(?=# HELP )/m);
+  const families = metrics.render(true).split(/^(?=# HELP )/m);
   const names = families.map((family) => {
     const [, name = "", type, samples = ""] =
       /^# HELP (\w+) .+\n# TYPE \1 (counter|gauge|histogram)\n([\s\S]*)$/.exec(family) ?? [];
@@ -34,7 +34,7 @@ test("every sample stands below the help and type of its family, which come once
 
 test.skipIf(process.platform !== "linux")("shows open file descriptors, and their limit", () => {
   const read = (name: string) =>
-    Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics.render())?.[1]);
+    Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics.render(true))?.[1]);
   const before = read("process_open_fds");
   const opened = [1, 2, 3].map(() => openSync("/dev/null", "r"));
   expect(read("process_open_fds")).toBe(before + 3);
@@ -45,7 +45,7 @@ test.skipIf(process.platform !== "linux")("shows open file descriptors, and thei
 
 test("counts unknown methods under one label, so that no client creates endless labels", () => {
   for (const method of ["BREW", 'X"} 1\nevil', "get"]) metrics.countRequest("none", method, 405, 1);
-  expect(metrics.render()).toMatch(
+  expect(metrics.render(true)).toMatch(
     /^plantstore_requests_total\{operation="none",method="other",status="405"\} 3$/m,
   );
 });
@@ -55,9 +55,10 @@ test("adds up what threads count, and shows the state of the worst", () => {
   metrics.countFailedCommit("storage-full");
   other.countFailedCommit("storage-full");
   const pool = { connectionsMax: 5, busy: 2, idle: 1, waiting: 3 };
-  metrics.readGauges = () => ({ pool, keysAgeSeconds: 10 });
+  metrics.readGauges = () => ({ pool, keysAgeSeconds: 10, certificateSeconds: -5 });
   other.readGauges = () => ({ pool, keysAgeSeconds: 70 });
-  expectSamples(metrics.render([other.report()], { isReady: false, certificateSeconds: -5 }), [
+  metrics.others.set("other", other.report());
+  expectSamples(metrics.render(false), [
     "plantstore_ready 0",
     'plantstore_failed_commits_total{code="storage-full"} 2',
     "plantstore_pool_connections_max 10",
@@ -71,7 +72,7 @@ test("adds up what threads count, and shows the state of the worst", () => {
 
 test("a histogram counts a value in the bucket that it bounds and in all above", () => {
   for (const writes of [1, 2, 3, 1024, 1025]) metrics.countCommit(writes, 250);
-  expectSamples(metrics.render(), [
+  expectSamples(metrics.render(true), [
     'plantstore_commit_group_size_bucket{le="1"} 1',
     'plantstore_commit_group_size_bucket{le="2"} 2',
     'plantstore_commit_group_size_bucket{le="512"} 3',

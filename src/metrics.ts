@@ -55,6 +55,9 @@ export interface Gauges {
   readonly keysAgeSeconds?: number | undefined;
   /** Clients that have a stream of events open. */
   readonly listeners?: number | undefined;
+  /** Until the certificate expires: negative after that. */
+  readonly certificateSeconds?: number | undefined;
+  readonly certificateLifetimeSeconds?: number | undefined;
   /** Only in the thread that measures the storage. */
   readonly sizes?: StorageSizes | undefined;
 }
@@ -65,14 +68,6 @@ export interface Report {
   readonly gauges: Gauges;
 }
 
-/** What is known of the whole process. */
-export interface ProcessState {
-  readonly isReady: boolean;
-  /** Negative once it has expired; absent without TLS. */
-  readonly certificateSeconds?: number | undefined;
-  readonly certificateLifetimeSeconds?: number | undefined;
-}
-
 interface Histogram {
   readonly buckets: number[];
   count: number;
@@ -80,8 +75,10 @@ interface Histogram {
 }
 
 export class Metrics {
-  readonly #version: string;
   readonly counts = createCounts();
+
+  /** What the other threads of the process reported last. */
+  readonly others = new Map<string, Report>();
 
   /** As last measured. */
   sizes: StorageSizes | undefined;
@@ -89,9 +86,7 @@ export class Metrics {
   /** Reads the gauges of this thread. */
   readGauges: () => Gauges = () => ({});
 
-  constructor(version: string) {
-    this.#version = version;
-  }
+  constructor(private readonly version: string) {}
 
   report(): Report {
     return { counts: this.counts, gauges: { sizes: this.sizes, ...this.readGauges() } };
@@ -148,15 +143,17 @@ export class Metrics {
     observe(series[label], bounds, value);
   }
 
-  /** With the reports of the other threads of the process. */
-  render(others: readonly Report[] = [], state: ProcessState = { isReady: true }): string {
-    const reports = [this.report(), ...others];
+  /** Of all threads of the process. */
+  render(isReady: boolean): string {
+    const own = this.report();
+    const reports = [own, ...this.others.values()];
     const all = <Name extends keyof Gauges>(name: Name) =>
       reports.map(({ gauges }) => gauges[name]).filter((value) => value !== undefined);
     const ages = all("keysAgeSeconds");
     const scrape: Scrape = {
-      ...state,
-      version: this.#version,
+      ...own.gauges,
+      isReady,
+      version: this.version,
       counts: reports.map(({ counts }) => counts).reduce(addUp),
       pool: all("pool").reduce<PoolUse | undefined>(addUp, undefined),
       sizes: all("sizes")[0],
@@ -179,7 +176,8 @@ export class Metrics {
 }
 
 /** What the metrics are read from: all threads taken together. */
-interface Scrape extends ProcessState, Gauges {
+interface Scrape extends Gauges {
+  readonly isReady: boolean;
   readonly version: string;
   readonly counts: Counts;
 }

@@ -1,5 +1,6 @@
 /** Opens what a crash has left with the real storage, and checks that all promises are kept. */
 import { join } from "node:path";
+import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -50,7 +51,7 @@ export async function examine(
 /** In this process, which is fast. */
 function serveHere(storage: Storage): Caller {
   const log = createLog("off", () => {});
-  const { app } = assemble({ basePath: "", corsOrigins: "*" }, storage, log);
+  const { app } = assemble(readConfig({}, {}), storage, log);
   const call = makeCaller("http://localhost", "", async (url, init) => {
     const request = new Request(url, init);
     request.headers.set("host", "localhost");

@@ -31,9 +31,6 @@ export type RefreshableTokens = Pick<
 >;
 
 export class Authenticator {
-  readonly #storage: RefreshableTokens;
-  readonly #nowMs: () => number;
-  readonly #jwts: JwtVerifier | undefined;
   /** By the token itself, in memory only: hashing first would take a tenth of a list's time. */
   readonly #known = new Map<string, KnownToken>();
   /** Uses by token id that aren't in storage yet. */
@@ -43,11 +40,11 @@ export class Authenticator {
   #clears = 0;
   #confirmedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(storage: RefreshableTokens, nowMs: () => number, jwts?: JwtVerifier) {
-    this.#storage = storage;
-    this.#nowMs = nowMs;
-    this.#jwts = jwts;
-  }
+  constructor(
+    private readonly storage: RefreshableTokens,
+    private readonly nowMs: () => number,
+    private readonly jwts?: JwtVerifier,
+  ) {}
 
   /**
    * Throws `unauthenticated`, whether the token is malformed, unknown, expired or revoked, and
@@ -56,14 +53,14 @@ export class Authenticator {
   async authenticate(token: string): Promise<Caller> {
     const cached = this.findCached(token);
     if (cached) return cached;
-    return this.#jwts && isJwtForm(token) ? this.#jwts.verify(token) : this.#lookUp(token);
+    return this.jwts && isJwtForm(token) ? this.jwts.verify(token) : this.#lookUp(token);
   }
 
   /** The cached caller; absent if storage or the issuer must be asked. */
   findCached(token: string): Caller | undefined {
-    const nowMs = this.#nowMs();
+    const nowMs = this.nowMs();
     const known = this.#isConfirmed(nowMs) ? this.#known.get(token) : undefined;
-    if (!known) return this.#jwts?.findCached(token);
+    if (!known) return this.jwts?.findCached(token);
     const { caller } = known;
     if (caller.expiresAtMs === undefined || nowMs < caller.expiresAtMs) {
       known.usedAtMs = nowMs;
@@ -77,13 +74,13 @@ export class Authenticator {
 
   /** The garden of a token that was valid before, for its queue. It may not be valid any more. */
   findGarden(token: string): string | undefined {
-    return this.#known.get(token)?.caller.garden ?? this.#jwts?.findGarden(token);
+    return this.#known.get(token)?.caller.garden ?? this.jwts?.findGarden(token);
   }
 
   /** Clears the cache if any process added or revoked a token since. */
   async refresh(): Promise<void> {
-    const nowMs = this.#nowMs();
-    const changes = await this.#storage.countTokenChanges();
+    const nowMs = this.nowMs();
+    const changes = await this.storage.countTokenChanges();
     // After a gap the same count proves nothing: a standby that took over may have reached it by
     // other changes.
     if (changes !== this.#changes || !this.#isConfirmed(nowMs)) {
@@ -109,7 +106,7 @@ export class Authenticator {
     const list = Array.from(uses, ([id, usedAtMs]): TokenUse => ({ id, usedAtMs }));
     try {
       for (let from = 0; from < list.length; from += notedUsesMax) {
-        await this.#storage.noteTokenUses(list.slice(from, from + notedUsesMax));
+        await this.storage.noteTokenUses(list.slice(from, from + notedUsesMax));
       }
     } catch (error) {
       this.#uses = new Map([...uses, ...this.#uses]);
@@ -129,18 +126,15 @@ export class Authenticator {
 
   async #lookUp(token: string): Promise<Caller> {
     const clears = this.#clears;
-    const record = await this.#storage.findToken(hashToken(token));
-    const nowMs = this.#nowMs();
+    const record = await this.storage.findToken(hashToken(token));
+    const nowMs = this.nowMs();
     if (record === undefined || tokenState(record, nowMs) !== "active") throw unauthenticated;
     const { id, expiresAtMs, user, garden, scope } = record;
-    // Usually both have the same name; keep one string, not two that are equal.
-    const ownGarden = garden === user ? user : garden;
-    const caller = { credential: id, tokenId: id, user, garden: ownGarden, scope, expiresAtMs };
+    const caller = { credential: id, tokenId: id, user, garden, scope, expiresAtMs };
     // Tokens may have changed since storage was asked: then the result is used but not cached.
     if (clears === this.#clears) {
-      const known = { caller, usedAtMs: nowMs, notedAtMs: 0 };
       if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
-      this.#known.set(token, known);
+      this.#known.set(token, { caller, usedAtMs: nowMs, notedAtMs: 0 });
     }
     return caller;
   }

@@ -43,45 +43,29 @@ describe("a good token", () => {
     },
   );
 
-  test("may be for several audiences, of which one is meant", async () => {
-    expect(await askWith({ aud: ["other", audience] })).toMatchObject({ user: "alice" });
+  test("may be for several audiences, of several types, and leave out which key it is", async () => {
     trust({ audiences: ["second", audience] });
-    expect(await askWith({ aud: "second" })).toMatchObject({ user: "alice" });
-  });
-
-  test.each([undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"])(
-    "may be of the type %p",
-    async (typ) => expect(await askWith({}, { typ })).toMatchObject({ user: "alice" }),
-  );
-
-  test("may leave out which key it is, where only one fits", async () => {
-    expect(await askWith({}, { kid: undefined })).toMatchObject({ user: "alice" });
+    for (const aud of [["other", audience], "second"]) {
+      expect(await askWith({ aud })).toMatchObject({ user: "alice" });
+    }
+    for (const typ of [undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"]) {
+      expect(await askWith({}, { typ, kid: undefined })).toMatchObject({ user: "alice" });
+    }
   });
 });
 
 describe("the scope", () => {
-  test.each([
+  const nothing = [undefined, "", "openid", "READ", "readwrite", "read,write", ["read write"]];
+
+  test.each<[unknown, string | undefined]>([
     ["read", "read"],
-    ["write", "write"],
     ["read write", "write"],
     ["openid profile read", "read"],
     [["openid", "write"], "write"],
-    [["read"], "read"],
-  ])("%p gives %s", async (scope, expected) =>
-    expect(await askWith({ scope })).toMatchObject({ scope: expected }),
-  );
-
-  test.each<[unknown]>([
-    [undefined],
-    [""],
-    ["openid"],
-    ["READ"],
-    ["readwrite"],
-    ["read,write"],
-    [["read write"]],
-    [{ write: true }],
-  ])("%p is valid and permits nothing", async (scope) =>
-    expect(await askWith({ scope })).toMatchObject({ user: "alice", scope: undefined }),
+    [{ write: true }, undefined],
+    ...nothing.map((scope): [unknown, undefined] => [scope, undefined]),
+  ])("%p permits to %s", async (scope, expected) =>
+    expect(await askWith({ scope })).toMatchObject({ user: "alice", scope: expected }),
   );
 });
 
@@ -135,18 +119,14 @@ describe("a flood of forged tokens", () => {
 });
 
 describe("refuses a token", () => {
-  test.each<[name: string, others: Record<string, unknown>]>([
-    ["without an issuer", { iss: undefined }],
-    ["for an audience that begins alike", { aud: `${audience}.evil.test` }],
-    ["without an audience", { aud: undefined }],
-    ["without an expiry", { exp: undefined }],
-    ["whose expiry is text", { exp: "9999999999" }],
-    ["without a subject", { sub: undefined }],
-    ["whose subject is empty", { sub: "" }],
-    ["whose subject is a number", { sub: 7 }],
-    ["whose subject holds a control character", { sub: "alice\u0000" }],
-    ["that is bound to a key of the sender's", { cnf: { jkt: "x" } }],
-  ])("%s", async (_, others) => expect(await askWith(others)).toBe("unauthenticated"));
+  test.each<Record<string, unknown>>([
+    ...["iss", "aud", "exp", "sub"].map((claim) => ({ [claim]: undefined })),
+    { aud: `${audience}.evil.test` },
+    { exp: "9999999999" },
+    ...["", 7, "alice\u0000"].map((sub) => ({ sub })),
+    // Bound to a key of the sender's.
+    { cnf: { jkt: "x" } },
+  ])("with %p", async (others) => expect(await askWith(others)).toBe("unauthenticated"));
 
   test.each(["logout+jwt", "dpop+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
     expect(await askWith({}, { typ })).toBe("unauthenticated"),
@@ -163,24 +143,9 @@ describe("refuses the attack", () => {
   });
 
   test("of a public key used as a shared secret", async () => {
-    const rsa = await issuer.makeKey("RS256");
-    const exported = await crypto.subtle.exportKey(
-      "spki",
-      await crypto.subtle.importKey(
-        "jwk",
-        rsa.publicJwk as JsonWebKey,
-        { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
-        true,
-        ["verify"],
-      ),
-    );
-    const base64 = Buffer.from(exported).toString("base64");
-    const pem = `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----\n`;
-    for (const secret of [pem, Buffer.from(exported), JSON.stringify(rsa.publicJwk)]) {
-      const text = `${encodePart({ alg: "HS256", kid: rsa.kid })}.${encodePart(good())}`;
-      const signature = createHmac("sha256", secret).update(text).digest("base64url");
-      expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
-    }
+    const text = `${encodePart({ alg: "HS256", kid: key.kid })}.${encodePart(good())}`;
+    const hmac = createHmac("sha256", JSON.stringify(key.publicJwk)).update(text);
+    expect(await ask(`${text}.${hmac.digest("base64url")}`)).toBe("unauthenticated");
   });
 
   test("of a key that the token brings along or points to", async () => {
@@ -194,16 +159,10 @@ describe("refuses the attack", () => {
       },
     });
     const url = String(evil.url);
+    const brought = { jwk: own.publicJwk, jku: url, x5u: url, x5c: ["MIIB"] };
     for (const kid of [own.kid, key.kid, undefined, url]) {
-      for (const header of [
-        { jwk: own.publicJwk },
-        { jku: url },
-        { x5u: url },
-        { x5c: ["MIIB"] },
-      ]) {
-        trust({});
-        expect(await ask(await sign(own, good(), { ...header, kid }))).toBe("unauthenticated");
-      }
+      trust({});
+      expect(await ask(await sign(own, good(), { ...brought, kid }))).toBe("unauthenticated");
     }
     expect(visits).toBe(0);
   });

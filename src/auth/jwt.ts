@@ -1,15 +1,27 @@
 /**
- * From a JWT to its caller. `jose` checks signatures and standard claims; what else we require of a
- * token is here.
+ * From a JWT to its caller. `jose` checks signatures and standard claims, and caches the issuer's
+ * keys; what else we require of a token, and when to ask for keys, is here.
  */
-import type { CryptoKey, JWTHeaderParameters, JWTPayload } from "jose";
+import type {
+  CryptoKey,
+  FetchImplementation,
+  JWKSCacheInput,
+  JWSHeaderParameters,
+  JWTHeaderParameters,
+  JWTPayload,
+  RemoteJWKSet,
+} from "jose";
 import { noGarden } from "../async/fair-queue.ts";
 import { FairSemaphore } from "../async/fair-semaphore.ts";
+import { memoizeAsync } from "../async/share.ts";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
-import { IssuerKeys, type KeySource } from "./issuer-keys.ts";
 
-export interface JwtIssuer extends KeySource {
+export interface JwtIssuer {
+  /** The exact claim `iss`, and the base of the discovery document's URL. */
+  readonly issuer: string;
+  /** Where its keys are. Absent: its discovery document says so. */
+  readonly keysUrl: string | undefined;
   /** A token must be meant for one of them. */
   readonly audiences: readonly string[];
   /** The claim that names the garden. */
@@ -34,6 +46,10 @@ const verifiedMax = 4_096;
 /** How many signatures are checked at the same time, in all and for each queue. */
 const checksMax = 8;
 const queueChecksMax = 4;
+/** The issuer is asked at most this often, whatever tokens arrive. */
+const cooldownMs = 10_000;
+/** How long keys count when the issuer can't confirm them. */
+const keysMaxAgeMs = 3_600_000;
 /** Where tokens wait that weren't verified before. */
 const unknownTokens = `${noGarden}token`;
 
@@ -51,12 +67,10 @@ const tokenErrors: Readonly<Record<string, string>> = {
 
 export class JwtVerifier {
   readonly keys: IssuerKeys;
-  readonly #issuer: JwtIssuer;
   readonly #verified = new Map<string, VerifiedToken>();
   readonly #checks = new FairSemaphore(checksMax, queueChecksMax);
 
-  constructor(issuer: JwtIssuer) {
-    this.#issuer = issuer;
+  constructor(private readonly issuer: JwtIssuer) {
     this.keys = new IssuerKeys(issuer);
   }
 
@@ -82,7 +96,7 @@ export class JwtVerifier {
       const header = decodeProtectedHeader(token);
       // No key would make these valid, and the log names the reason.
       if (!algorithms.includes(header.alg ?? "")) throw refusedToken("alg");
-      if (decodeJwt(token).iss !== this.#issuer.issuer) throw refusedToken("iss");
+      if (decodeJwt(token).iss !== this.issuer.issuer) throw refusedToken("iss");
       const key = await this.keys.find(header);
       // Checking many signatures at once would hold up everybody else.
       return await this.#checks.run(
@@ -97,7 +111,7 @@ export class JwtVerifier {
   }
 
   async #check(token: string, key: CryptoKey): Promise<Caller> {
-    const { issuer, audiences } = this.#issuer;
+    const { issuer, audiences } = this.issuer;
     const { jwtVerify } = await import("jose");
     const { payload, protectedHeader } = await jwtVerify(token, key, {
       issuer,
@@ -112,7 +126,7 @@ export class JwtVerifier {
   }
 
   #callerOf(claims: JWTPayload, header: JWTHeaderParameters): Caller {
-    const { issuer, gardenClaim } = this.#issuer;
+    const { issuer, gardenClaim } = this.issuer;
     const { sub: user, exp, jti, cnf, [gardenClaim]: garden } = claims;
     if (!isAccessTokenType(header.typ)) throw refusedToken("typ");
     // The token is bound to a key, and a bearer doesn't prove that they have it.
@@ -127,7 +141,7 @@ export class JwtVerifier {
 
   /** Absent for a token that is valid but may do nothing here, such as an ID token. */
   #scopeOf(claims: JWTPayload): Scope | undefined {
-    const { scopeClaim, readScope, writeScope } = this.#issuer;
+    const { scopeClaim, readScope, writeScope } = this.issuer;
     const claim = claims[scopeClaim];
     const names = typeof claim === "string" ? claim.split(" ") : claim;
     if (!Array.isArray(names)) return undefined;
@@ -158,3 +172,80 @@ export function isJwtForm(text: string): boolean {
 function isAccessTokenType(type: string | undefined): boolean {
   return type === undefined || /^(?:application\/)?(?:at\+)?jwt$/i.test(type);
 }
+
+/** The keys of the issuer, which `jose` caches: where they are, and when to ask for them. */
+class IssuerKeys {
+  readonly #cache: JWKSCacheInput = {};
+  /** Loads `jose` only where an issuer is configured: it takes 60 ms and more. */
+  readonly #open: () => Promise<RemoteJWKSet>;
+
+  constructor(source: JwtIssuer) {
+    this.#open = memoizeAsync(() => openKeySet(source, this.#cache));
+  }
+
+  /** When the issuer last sent its keys; absent before the first time. */
+  get fetchedAtMs(): number | undefined {
+    return this.#cache.uat;
+  }
+
+  /** Fetches the keys. If that fails, the known ones count until they are too old. */
+  async refresh(): Promise<void> {
+    const keys = await this.#open();
+    if (!keys.coolingDown) await keys.reload();
+  }
+
+  /**
+   * The key of a token. Fails with `unauthenticated` if there is none, and with `unavailable` if no
+   * keys are known and the issuer can't be asked.
+   */
+  async find(header: JWSHeaderParameters): Promise<CryptoKey> {
+    const keys = await this.#open();
+    try {
+      return await keys(header);
+    } catch {
+      // If we have keys, the token's isn't among them, whether or not the issuer could be asked.
+      throw keys.fresh ? refusedToken("kid") : unreachable;
+    }
+  }
+}
+
+async function openKeySet(
+  { issuer, keysUrl }: JwtIssuer,
+  cache: JWKSCacheInput,
+): Promise<RemoteJWKSet> {
+  const { createRemoteJWKSet, customFetch, jwksCache } = await import("jose");
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  const fetchKeys: FetchImplementation = async (_, init) => {
+    // A failure starts no cooldown of jose's.
+    if (Math.abs(Date.now() - askedAtMs) < cooldownMs) throw new Error("Asked a moment ago.");
+    askedAtMs = Date.now();
+    return fetch(keysUrl ?? (await discoverKeysUrl(issuer, init)), init);
+  };
+  return createRemoteJWKSet(new URL(keysUrl ?? issuer), {
+    cooldownDuration: cooldownMs,
+    cacheMaxAge: keysMaxAgeMs,
+    [customFetch]: fetchKeys,
+    [jwksCache]: cache,
+  });
+}
+
+async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<string> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const response = await fetch(url, init);
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}.`);
+  const document = (await response.json()) as Record<string, unknown>;
+  // Otherwise one issuer's document could pass for another's.
+  if (document.issuer !== issuer) throw new Error(`${url} is for another issuer.`);
+  const keysUrl = URL.parse(String(document.jwks_uri));
+  // Nobody outside may send the service to an address on this machine.
+  if (keysUrl?.protocol === "https:" || keysUrl?.origin === new URL(issuer).origin) {
+    return keysUrl.href;
+  }
+  throw new Error(`${url} names no jwks_uri that can be trusted.`);
+}
+
+const unreachable = new PlantStoreError(
+  "unavailable",
+  "The issuer of this token can't be asked for its keys. Try again later.",
+  { tokenError: "issuer" },
+);

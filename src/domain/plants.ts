@@ -241,7 +241,7 @@ function noSuchPlant(): PlantStoreError {
   return new PlantStoreError("not-found", "There is no such plant in your garden.");
 }
 
-export function preconditionFailed(): PlantStoreError {
+function preconditionFailed(): PlantStoreError {
   const message = "The plant is not as the precondition expects. Nothing was changed.";
   return new PlantStoreError("precondition-failed", message);
 }

@@ -1,14 +1,13 @@
 /**
  * A request's way through the service, stage by stage: host, path, method, token, rate, scope,
  * body, operation, response. One `catch` turns an error into a problem, and one log line ends it.
- * `admission.ts` decides when a request begins.
+ * `admit` decides when a request begins.
  */
 import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
 import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
-import type { Log } from "../log.ts";
+import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import { Admission } from "./admission.ts";
 import { checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import {
@@ -17,17 +16,15 @@ import {
   createSharedHeaders,
   preflightHeaders,
 } from "./headers.ts";
-import { checkHost, createReceive, type IncomingRequest } from "./incoming.ts";
+import { createReceive, type IncomingRequest } from "./incoming.ts";
 import type { Context, Operation, Reply } from "./operation.ts";
-import { operations } from "./operations.ts";
+import { operations, serviceOperations } from "./operations.ts";
 import { problemReply, toPlantStoreError } from "./problem.ts";
 import type { RateLimiter, UsageLimits } from "./rate-limiter.ts";
 import { readInput } from "./request.ts";
-import { createOverloadLog, createRequestLog, type ReportFailure } from "./request-log.ts";
 import type { Reservation, ReservedBytes } from "./reserved-bytes.ts";
 import { createRouter, openPaths, type Route } from "./router.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { serviceOperations } from "./service-operations.ts";
 import { streamChunks } from "./stream.ts";
 import { redirectToConsole, webPages } from "./web-pages.ts";
 
@@ -37,7 +34,8 @@ interface AppDeps {
   readonly scheduler: Scheduler;
   readonly reservedBytes: ReservedBytes;
   readonly log: Log;
-  readonly reportFailure: ReportFailure;
+  /** Calls `logIt` to log a failure, unless one line for all of them says why. */
+  readonly reportFailure: (error: unknown, logIt: () => void) => void;
   readonly metrics: Metrics;
   readonly allowedOrigins: AllowedOrigins;
   /** Whether the service itself speaks TLS. */
@@ -56,6 +54,15 @@ export interface App {
   readonly openPaths: readonly string[];
 }
 
+/** What the stages have found out about a request so far. */
+interface Found {
+  caller: Caller | undefined;
+  /** Of the caller's rate limit, if there is one. */
+  level?: number | undefined;
+  /** What is wrong with the token. */
+  tokenError?: string | undefined;
+}
+
 export function createApp(deps: AppDeps): App {
   const { context, authenticator, scheduler, reservedBytes, log, metrics, limiter } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
@@ -67,95 +74,108 @@ export function createApp(deps: AppDeps): App {
   ];
   const receive = createReceive(createRouter(context.basePath, all), authenticator);
   const cache = new ResponseCache();
-  const admission = new Admission(scheduler, reservedBytes);
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
-  const logOverload = createOverloadLog(log);
-  const logRequest = createRequestLog(log, metrics, deps.reportFailure);
+  const countOverload = createOverloadLog(log);
 
+  /**
+   * Runs `handle` in its garden's turn. A long body reserves its memory before it waits: the
+   * runtime keeps what arrives until it's read. A request is refused if there is no room for its
+   * body, or if it waited too long. Avoids awaits: one costs as much as sending a cached list.
+   */
+  function admit(incoming: IncomingRequest): Promise<Response> {
+    const { body, queueName, startedAtMs } = incoming;
+    const reserved = reservedBytes.open(queueName);
+    if (body.isLong && !reserved.tryAdd(body.bytesToReserve)) {
+      body.isRefused = true;
+      return handle(incoming, reserved, overloaded);
+    }
+    if (scheduler.mayRun(startedAtMs)) return handle(incoming, reserved);
+    return scheduler
+      .turn(queueName)
+      .then((isLate) => handle(incoming, reserved, isLate ? overloaded : undefined));
+  }
+
+  /** `refusal`: why a request that needs a token is refused. */
   async function handle(
     incoming: IncomingRequest,
     reserved: Reservation,
     refusal?: PlantStoreError,
   ): Promise<Response> {
-    const { body, token } = incoming;
-    let caller = incoming.cachedCaller;
-    let level: number | undefined;
-    let tokenError: string | undefined;
+    const { body } = incoming;
+    const found: Found = { caller: incoming.cachedCaller };
     let reply: Reply;
     try {
-      const route = checkTarget(incoming);
+      checkHost(incoming);
+      const route = checkPath(incoming);
       const operation = checkMethod(incoming, route);
-      if (!operation) reply = { status: 204, headers: preflightHeaders(route.allow) };
-      else {
-        if (operation.scope) {
-          if (token === undefined) throw unauthenticated;
-          caller ??= await authenticate(token, reserved);
-          // Counts even if the request is refused later.
-          level = limiter?.take(caller);
-          checkCaller(caller, operation.scope, level);
-          if (refusal) throw refusal;
-        }
-        if (operation.body) body.check(operation.body);
-        const cached = findCachedReply(incoming, operation, caller);
-        reply = cached ?? (await runOperation(incoming, operation, caller, reserved));
+      if (operation?.scope) {
+        found.caller ??= await authenticate(incoming.token, reserved);
+        // Counts even if the request is refused later.
+        found.level = limiter?.take(found.caller);
+        checkRate(found.level);
+        checkScope(found.caller, operation.scope);
+        if (refusal) throw refusal;
       }
+      if (operation?.body) body.check(operation.body);
+      reply = operation
+        ? (findCachedReply(incoming, found) ?? (await run(operation, incoming, found, reserved)))
+        : { status: 204, headers: preflightHeaders(route.allow) };
     } catch (error) {
-      const shown = toPlantStoreError(error);
-      ({ tokenError } = shown);
-      logAndCount(shown, incoming);
-      reply = toProblem(shown, incoming, level);
+      reply = toProblem(toPlantStoreError(error), incoming, found);
     }
-    if (admission.mustWait(incoming)) await admission.endOfTick();
+    // Sent at once, responses that overtake their bodies could keep the runtime accepting,
+    // responding and closing, and nothing else would run. If they waited for a turn, more of the
+    // bodies would arrive and take memory.
+    if (body.isPending && !scheduler.mayRun()) await scheduler.endOfTick();
     const { status } = reply;
-    return respond(incoming, reply, caller, level, (error) => {
+    return respond(incoming, reply, found, (error) => {
       reserved.release();
-      logRequest(incoming, { status, caller, tokenError, error });
+      logRequest(incoming, status, found, error);
     });
   }
 
-  async function authenticate(token: string, reserved: Reservation): Promise<Caller> {
+  async function authenticate(token: string | undefined, reserved: Reservation): Promise<Caller> {
+    if (token === undefined) throw unauthenticated;
     const caller = await authenticator.authenticate(token);
     reserved.moveTo(caller.garden);
     return caller;
   }
 
-  function checkCaller(caller: Caller, scope: Scope, level: number | undefined): void {
+  function checkRate(level: number | undefined): void {
     if (level !== undefined && !limiter?.permits(level)) throw tooMany;
-    if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
   }
 
   /** The cached response, if it is still current. */
-  function findCachedReply(
-    incoming: IncomingRequest,
-    operation: Operation,
-    caller: Caller | undefined,
-  ): Reply | undefined {
-    if (!caller || !isCacheable(incoming, operation)) return undefined;
+  function findCachedReply(incoming: IncomingRequest, { caller }: Found): Reply | undefined {
+    if (!caller || !isCacheable(incoming)) return undefined;
     const version = context.readVersion(caller.garden);
     return version && cache.find(cacheKey(incoming, caller), version);
   }
 
-  async function runOperation(
-    incoming: IncomingRequest,
+  async function run(
     operation: Operation,
-    caller: Caller | undefined,
+    incoming: IncomingRequest,
+    { caller }: Found,
     reserved: Reservation,
   ): Promise<Reply> {
-    const { token } = incoming;
     const input = await readInput(operation, incoming, caller, reserved, scheduler);
     // The token must still be valid when the body has arrived.
-    if (operation.body && token !== undefined && !authenticator.findCached(token)) {
-      await authenticator.authenticate(token);
-    }
-    if (!caller || !isCacheable(incoming, operation)) return operation.run(context, input);
-    const key = cacheKey(incoming, caller);
+    if (operation.body) await checkToken(incoming);
+    if (!caller || !isCacheable(incoming)) return operation.run(context, input);
     // Read the version first: if a commit lands in between, the cached list counts as stale.
     const version = context.readVersion(caller.garden);
     const reply = await operation.run(context, input);
+    const key = cacheKey(incoming, caller);
     if (!version || !cache.noteRequest(key)) return reply;
     const built = buildHeaders(reply, incoming.request);
     cache.add(key, version, built);
     return built;
+  }
+
+  /** Fails if a token that was valid isn't any more. */
+  async function checkToken({ token }: IncomingRequest): Promise<void> {
+    if (token === undefined || authenticator.findCached(token)) return;
+    await authenticator.authenticate(token);
   }
 
   /** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
@@ -166,10 +186,18 @@ export function createApp(deps: AppDeps): App {
     return { ...reply, builtHeaders };
   }
 
+  function toProblem(error: PlantStoreError, incoming: IncomingRequest, found: Found): Reply {
+    const { level } = found;
+    found.tokenError = error.tokenError;
+    logFailure(error, incoming);
+    const nextSeconds = level === undefined ? undefined : limiter?.allowance(level).nextSeconds;
+    return problemReply(error, incoming, nextSeconds);
+  }
+
   /** Logs and counts what the request's own log line doesn't say. */
-  function logAndCount(error: PlantStoreError, { requestId }: IncomingRequest): void {
+  function logFailure(error: PlantStoreError, { requestId }: IncomingRequest): void {
     const { code, limit, tokenError } = error;
-    if (error === overloaded) logOverload();
+    if (error === overloaded) countOverload();
     else if (limit === "requests" || limit === "streams") metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
       const cause = code === "internal" ? error.cause : error;
@@ -179,59 +207,29 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
-  function toProblem(
-    error: PlantStoreError,
-    incoming: IncomingRequest,
-    level: number | undefined,
-  ): Reply {
-    const { requestId, token, route, operation } = incoming;
-    return problemReply(error, {
-      requestId,
-      isTokenSent: token !== undefined,
-      allow: route?.allow,
-      otherType: operation?.body?.otherType,
-      scope: operation?.scope,
-      nextSeconds: level === undefined ? undefined : limiter?.allowance(level).nextSeconds,
-    });
-  }
-
-  /**
-   * Waits until the next chunk of a long response may be made. A list ends when its token does; the
-   * results of a bulk request don't, because their plants are stored.
-   */
-  async function waitForChunk(
-    { queueName, operation, token }: IncomingRequest,
-    caller: Caller | undefined,
-  ): Promise<void> {
-    await scheduler.turn(caller?.garden ?? queueName);
-    if (operation?.scope !== "read" || token === undefined) return;
-    if (!authenticator.findCached(token)) await authenticator.authenticate(token);
-  }
-
   function respond(
     incoming: IncomingRequest,
     reply: Reply,
-    caller: Caller | undefined,
-    level: number | undefined,
+    { caller, level }: Found,
     onEnd: (error?: unknown) => void,
   ): Response {
-    const { request, requestId, operation } = incoming;
-    const { status, contentType, body, isLive } = reply;
-    const open = incoming.route?.isProbe ? "probe" : "public";
-    const visibility = operation?.scope ? "private" : open;
+    const { request, route, operation } = incoming;
+    const { status, contentType, body, isLive, builtHeaders } = reply;
     let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
     if (typeof body === "string" || body instanceof Uint8Array) content = body;
     else if (request.method === "HEAD") body?.close();
     else if (body && isLive) content = streamChunks(body);
     else if (body) content = streamChunks(body, () => waitForChunk(incoming, caller), onEnd);
 
+    const open = route?.isProbe ? "probe" : "public";
+    const visibility = operation?.scope ? "private" : open;
     const response = new Response(content, {
       status,
-      headers: reply.builtHeaders ?? sharedHeaders(visibility, contentType, request.headers),
+      headers: builtHeaders ?? sharedHeaders(visibility, contentType, request.headers),
     });
     const { headers } = response;
-    headers.set("X-Request-Id", requestId);
-    if (!reply.builtHeaders) {
+    headers.set("X-Request-Id", incoming.requestId);
+    if (!builtHeaders) {
       for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
     }
     if (setLimitHeaders && caller) setLimitHeaders(headers, level);
@@ -245,20 +243,68 @@ export function createApp(deps: AppDeps): App {
     return response;
   }
 
+  /**
+   * Waits until the next chunk of a long response may be made. A list ends when its token does; the
+   * results of a bulk request don't, because their plants are stored.
+   */
+  async function waitForChunk(
+    incoming: IncomingRequest,
+    caller: Caller | undefined,
+  ): Promise<void> {
+    await scheduler.turn(caller?.garden ?? incoming.queueName);
+    if (incoming.operation?.scope === "read") await checkToken(incoming);
+  }
+
+  /** The end of a request. `error`: why a stream broke off after its status was sent. */
+  function logRequest(
+    incoming: IncomingRequest,
+    status: number,
+    { caller, tokenError }: Found,
+    error?: unknown,
+  ): void {
+    const { requestId, operation, traceId } = incoming;
+    const { method } = incoming.request;
+    const durationMs = performance.now() - incoming.startedAtMs;
+    if (error instanceof PlantStoreError && error.code === "unauthenticated") {
+      log.event("info", "list ended: its token is not valid any more", { requestId });
+    } else if (error !== undefined) {
+      metrics.countBrokenStream();
+      deps.reportFailure(error, () => log.event("error", "stream broke off", { requestId, error }));
+    }
+    metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
+    log.request(levelOf(operation, status), {
+      method,
+      route: incoming.route?.path ?? "none",
+      status,
+      durationMs,
+      user: caller?.user,
+      garden: caller?.garden,
+      tokenId: caller?.tokenId,
+      tokenError,
+      requestId,
+      traceId,
+    });
+  }
+
   return {
     openPaths: openPaths(context.basePath, all),
-    fetch(request, isExactOpenPath = true) {
-      return admission.admit(receive(request, isExactOpenPath, performance.now()), handle);
-    },
+    fetch: (request, isExactOpenPath = true) =>
+      admit(receive(request, isExactOpenPath, performance.now())),
   };
 }
 
-/** Fails if the request's host, framing or path is wrong. */
-function checkTarget({ request, route, body, isExactOpenPath, variable }: IncomingRequest): Route {
+const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Fails if the request's host or framing is wrong. Repeated headers arrive joined by a comma. */
+function checkHost({ request, route, body }: IncomingRequest): void {
   const host = request.headers.get("host");
   // Load balancers' health checks often send HTTP/1.0 without it.
-  if (host !== null || !route?.isOpen) checkHost(host);
+  const isAbsent = host === null && route?.isOpen === true;
+  if (!isAbsent && !hostPattern.test(host ?? "")) throw invalidHost;
   if (body.isPending) checkFraming(request.headers);
+}
+
+function checkPath({ route, isExactOpenPath, variable }: IncomingRequest): Route {
   if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
   if (route.isOpen && !isExactOpenPath && variable === "") throw inexactPath;
   return route;
@@ -271,8 +317,12 @@ function checkMethod({ request, operation }: IncomingRequest, route: Route): Ope
   throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
 }
 
-function isCacheable({ body }: IncomingRequest, operation: Operation): boolean {
-  return operation.isCacheable === true && !body.isPending;
+function checkScope(caller: Caller, scope: Scope): void {
+  if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
+}
+
+function isCacheable({ operation, body }: IncomingRequest): boolean {
+  return operation?.isCacheable === true && !body.isPending;
 }
 
 /** A garden's name holds no line break. */
@@ -282,6 +332,29 @@ function cacheKey({ operation, query }: IncomingRequest, { garden }: Caller): st
 
 /** Failures of the service, not of the request. */
 const failureCodes: ReadonlySet<string> = new Set(["internal", "unavailable", "storage-full"]);
+
+/** The cause of a 5xx has a line of its own, where this one doesn't show it: see `logFailure`. */
+function levelOf(operation: Operation | undefined, status: number): LogLevel {
+  if (status >= 500) return "warn";
+  return operation?.isProbe && status < 400 ? "debug" : "info";
+}
+
+const overloadLogMs = 1_000;
+
+/** Logs how many requests were refused for overload, once a second: a line each would add to it. */
+function createOverloadLog(log: Log): () => void {
+  let refused = 0;
+  function write(): void {
+    log.event("warn", "overloaded", { refused });
+    refused = 0;
+  }
+  return () => {
+    refused++;
+    if (refused === 1) setTimeout(write, overloadLogMs).unref();
+  };
+}
+
+const invalidHost = refuse({ header: "Host", detail: "must be given once and name a host." });
 
 const inexactPath = refuse({
   parameter: "path",

@@ -52,31 +52,55 @@ export async function readBulk(
 ): Promise<readonly PlantDraft[]> {
   // Before they are parsed, which takes far more time and memory than refusing them.
   reserved.add(countObjects(text) * plantBytes + streamBytes);
-  const pace = new Pace();
   const drafts: PlantDraft[] = [];
-  let count = 0;
+  const items = itemsOf(text, plantCharactersMax);
+  const tooLong = `must have at most ${plantCharactersMax} characters.`;
   try {
-    for (const item of itemsOf(text, plantCharactersMax)) {
-      if (count === bulkPlantsMax) {
-        throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} plants.`);
-      }
-      const pointer = `/${count++}`;
+    const count = await forEachItem(items, "plants", turnPlantsMax, turn, (item, index) => {
+      const pointer = `/${index}`;
       if (item.length > plantCharactersMax) {
-        const detail = `must have at most ${plantCharactersMax} characters.`;
-        errors.push({ pointer, detail });
-        break;
+        errors.push({ pointer, detail: tooLong });
+        return false;
       }
       const draft = validateObject(plantDraftSchema, item, errors, { pointer });
       if (draft) drafts.push(draft);
-      if (errors.length >= errorsMax) break;
-      if (pace.isTurnOver(item)) await turn();
-    }
+      return errors.length < errorsMax;
+    });
     if (count === 0) errors.push({ pointer: "", detail: "The array must not be empty." });
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     errors.push({ pointer: "", detail: `The body ${error.message}.` });
   }
   return drafts;
+}
+
+/**
+ * Reads items until `read` returns false, and waits for a turn after every few of them. Returns how
+ * many there were; fails with `too-large` if that's too many.
+ */
+async function forEachItem(
+  items: Iterable<string>,
+  name: "plants" | "ids",
+  turnItemsMax: number,
+  turn: () => Promise<unknown>,
+  read: (item: string, index: number) => boolean,
+): Promise<number> {
+  let count = 0;
+  let turnItems = 0;
+  let turnCharacters = 0;
+  for (const item of items) {
+    if (count === bulkPlantsMax) {
+      throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ${name}.`);
+    }
+    if (!read(item, count++)) break;
+    turnItems++;
+    turnCharacters += item.length;
+    if (turnItems < turnItemsMax && turnCharacters < turnCharactersMax) continue;
+    await turn();
+    turnItems = 0;
+    turnCharacters = 0;
+  }
+  return count;
 }
 
 /** How many objects the text may hold, up to the most plants that are allowed. */
@@ -132,19 +156,13 @@ async function readIds(
   reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
   if (errors.length > 0) return [];
-  const pace = new Pace(turnIdsMax);
-  let count = 0;
-  for (const item of itemsOf(memberText(text, "ids"))) {
-    if (count === bulkPlantsMax) {
-      throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ids.`);
-    }
-    const pointer = `/ids/${count++}`;
+  const items = itemsOf(memberText(text, "ids"));
+  const count = await forEachItem(items, "ids", turnIdsMax, turn, (item, index) => {
     const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);
     if (parsed.success) ids.add(parsed.output);
-    else errors.push({ pointer, detail: `${parsed.issues[0].message}.` });
-    if (errors.length >= errorsMax) break;
-    if (pace.isTurnOver(item)) await turn();
-  }
+    else errors.push({ pointer: `/ids/${index}`, detail: `${parsed.issues[0].message}.` });
+    return errors.length < errorsMax;
+  });
   if (count === 0) errors.push({ pointer: "/ids", detail: "must not be empty." });
   return [...ids];
 }
@@ -156,26 +174,6 @@ export function renderChanged(
 ): string | Source<string> {
   const render = (index: number) => String(missing[index]);
   return renderResults(`{"${done}":${count},"missing":[`, missing.length, render, "]}");
-}
-
-/** Measures how much was done since the last turn. */
-class Pace {
-  readonly #itemsMax: number;
-  #items = 0;
-  #characters = 0;
-
-  constructor(itemsMax = turnPlantsMax) {
-    this.#itemsMax = itemsMax;
-  }
-
-  isTurnOver(item: string): boolean {
-    this.#items++;
-    this.#characters += item.length;
-    if (this.#items < this.#itemsMax && this.#characters < turnCharactersMax) return false;
-    this.#items = 0;
-    this.#characters = 0;
-    return true;
-  }
 }
 
 /** What became of a plant, in one byte. From `refused` on: an index of `#refusals`. */

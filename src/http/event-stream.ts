@@ -75,7 +75,6 @@ interface FeedDeps {
 }
 
 export class EventFeed {
-  readonly #deps: FeedDeps;
   readonly #channels = new Map<string, Channel>();
   readonly #listeners = new Set<Listener>();
   /** The number of streams by credential. */
@@ -87,9 +86,7 @@ export class EventFeed {
   /** Closes a request's connection soon, even if its client doesn't read. The server sets it. */
   disconnect: (request: Request) => void = () => {};
 
-  constructor(deps: FeedDeps) {
-    this.#deps = deps;
-  }
+  constructor(private readonly deps: FeedDeps) {}
 
   get listeners(): number {
     return this.#listeners.size;
@@ -103,11 +100,8 @@ export class EventFeed {
     after: number | undefined,
   ): Promise<Reply> {
     const { credential } = caller;
+    const { lastEvent: last } = await this.deps.events.read(caller, after, 1);
     this.#countStream(credential, 1);
-    const { lastEvent: last } = await this.#deps.events.read(caller, after, 1).catch((error) => {
-      this.#countStream(credential, -1);
-      throw error;
-    });
     const channel = this.#channels.get(caller.garden) ?? this.#openChannel(caller.garden, last);
     const number = this.#opened++;
     const position = after ?? last;
@@ -181,14 +175,14 @@ export class EventFeed {
   readonly #poll = shareAsync(async () => {
     const due: { channel: Channel; version: number | undefined }[] = [];
     for (const channel of this.#channels.values()) {
-      const version = this.#deps.readVersion(channel.garden)?.all;
+      const version = this.deps.readVersion(channel.garden)?.all;
       if (version === undefined || version !== channel.version) due.push({ channel, version });
     }
     for (let from = 0; from < due.length; from += gardensPerSlice) {
       await this.turn(pollQueue);
       const slice = due.slice(from, from + gardensPerSlice);
       const known = new Map(slice.map(({ channel }) => [channel.garden, channel.last]));
-      const found = await this.#deps.events.findNew(known);
+      const found = await this.deps.events.findNew(known);
       for (const { channel, version } of slice) {
         const isNew = found.has(channel.garden);
         channel.version = isNew ? undefined : version;
@@ -218,14 +212,14 @@ export class EventFeed {
     after: number,
     upTo = Number.POSITIVE_INFINITY,
   ): Promise<{ chunk: Chunk | undefined; lastEvent: number }> {
-    const page = await this.#deps.events.read({ garden }, after, chunkEventsMax, chunkTextMax);
+    const page = await this.deps.events.read({ garden }, after, chunkEventsMax, chunkTextMax);
     const requested = page.events.filter(({ seq }) => seq <= upTo);
     return { chunk: toChunk(requested), lastEvent: page.lastEvent };
   }
 
   /** Ends the streams whose token is no longer valid, or can't be checked. */
   readonly #checkTokens = shareAsync(async () => {
-    const { authenticator } = this.#deps;
+    const { authenticator } = this.deps;
     const unknown = [...this.#listeners].filter(({ token }) => !authenticator.findCached(token));
     const byToken = Map.groupBy(unknown, ({ token }) => token).entries();
     const lookUp = async () => {
@@ -238,12 +232,12 @@ export class EventFeed {
   });
 
   turn(queue: string): Promise<unknown> {
-    return this.#deps.scheduler.turn(queue);
+    return this.deps.scheduler.turn(queue);
   }
 
   /** The delay counts only if the client was waiting: others read older events, or slowly. */
   countSent({ count, atMs }: Chunk, hasWaited: boolean): void {
-    this.#deps.metrics.countEvents(count, hasWaited ? Date.now() - atMs : undefined);
+    this.deps.metrics.countEvents(count, hasWaited ? Date.now() - atMs : undefined);
   }
 }
 

@@ -2,7 +2,6 @@
 import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
-import { refuse } from "../domain/errors.ts";
 import { IncomingBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import type { Route, Router } from "./router.ts";
@@ -45,7 +44,7 @@ export function createReceive(
 ): Receive {
   const requestIdOf = createRequestIds();
   return (request, isExactOpenPath, startedAtMs) => {
-    const { path, query } = readTarget(request.url);
+    const [path, query] = readTarget(request.url);
     const match = findRoute(path);
     const operation = match?.route.operations.get(request.method);
     const token = operation?.scope && readBearerToken(request.headers);
@@ -78,27 +77,14 @@ function sharedQueue(operation: Operation | undefined, token: string | undefined
   return token === undefined ? noGarden : `${noGarden}token`;
 }
 
-interface Target {
-  readonly path: string;
-  readonly query: string;
-}
-
 /** `new URL` is slow, and throws on an odd `Host`. */
-function readTarget(url: string): Target {
+function readTarget(url: string): readonly [path: string, query: string] {
   const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
   const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
-  if (pathAt < 0) return { path: "/", query: "" };
+  if (pathAt < 0) return ["/", ""];
   const queryAt = url.indexOf("?", pathAt);
-  if (queryAt < 0) return { path: url.slice(pathAt), query: "" };
-  return { path: url.slice(pathAt, queryAt), query: url.slice(queryAt + 1) };
-}
-
-const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
-
-/** Repeated headers arrive joined by a comma, which no host holds. */
-export function checkHost(host: string | null): void {
-  if (hostPattern.test(host ?? "")) return;
-  throw refuse({ header: "Host", detail: "must be given once and name a host." });
+  if (queryAt < 0) return [url.slice(pathAt), ""];
+  return [url.slice(pathAt, queryAt), url.slice(queryAt + 1)];
 }
 
 /**

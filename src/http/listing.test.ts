@@ -100,18 +100,15 @@ function refusing(...refused: readonly number[]): PlantReader {
 }
 
 describe("a page", () => {
-  test.each([0, 1, 20, 1_000])("of up to %d is read in one go", async (limit) => {
+  test("of up to 1,000 is read in one go", async () => {
     await growGarden(3);
     const reads: unknown[] = [];
-    const reader: PlantReader = {
-      ...storage,
-      list(garden, after, count, options) {
-        reads.push([count, options?.textMax]);
-        return storage.list(garden, after, count, options);
-      },
+    const list: PlantReader["list"] = (garden, after, count, options) => {
+      reads.push([count, options?.textMax]);
+      return storage.list(garden, after, count, options);
     };
-    await read(scan(undefined, reader), limit);
-    expect(reads).toEqual([[limit + 1, undefined]]);
+    for (const limit of [0, 20, 1_000]) await read(scan(undefined, { ...storage, list }), limit);
+    expect(reads).toEqual([1, 21, 1_001].map((count) => [count, undefined]));
   });
 
   test("that isn't short takes reserved bytes until it is sent or given up", async () => {
@@ -173,17 +170,13 @@ describe("a stream", () => {
 });
 
 describe("a search", () => {
-  test("looks at 20,000 plants for a page, in turns, and goes on after the last of them", async () => {
+  test("takes turns for a page, and its link goes on after the last plant it looked at", async () => {
     await growGarden(20_500, "a", (id) => (id > 20_000 ? { name: "fern" } : {}));
     turns = 0;
     expect(await read(find("fern"), 5)).toEqual({ body: "[]", next: { limit: 5, after: 20_000n } });
     expect(turns).toBe(19);
-    expect(await read(find("fern"), 0)).toEqual({ body: "[]", next: { limit: 1, after: 20_000n } });
-    const second = await read(find("fern", 20_000n), 5);
-    expect(await idsOf(second)).toEqual(range(20_001, 20_005));
-    expect(second.next).toEqual({ limit: 5, after: 20_005n });
-    expect((await read(find("fern", 20_000n), 500)).next).toBeUndefined();
-    expect(await idsOf(await read(find("fern"), 1_001))).toEqual(range(20_001, 20_500));
+    const { next } = await read(find("fern", 20_000n), 5);
+    expect(next).toEqual({ limit: 5, after: 20_005n });
   });
 
   test("without a limit looks at as many before it begins to send, if it finds few", async () => {
@@ -232,29 +225,22 @@ describe("a search", () => {
 describe("tags", () => {
   const count = (after?: string, reader: PlantReader = storage) => scanTags(reader, garden, after);
 
-  test.each([undefined, 1_000])(
-    "are counted exactly, 4,000 plants at a time, however many have one tag: limit %p",
-    async (limit) => {
-      const tagOf = (id: number) => (id <= 3_999 ? "a" : id <= 13_000 ? "b" : `c${id}`);
-      await growGarden(13_010, "a", (id) => ({ tag: tagOf(id) }));
-      const reads: number[] = [];
-      const reader: PlantReader = {
-        ...storage,
-        countByTag(garden, from, count) {
-          reads.push(count);
-          return storage.countByTag(garden, from, count);
-        },
-      };
-      const counts = await collect(await read(count(undefined, reader), limit));
-      expect(counts.slice(0, 3)).toEqual([
-        { tag: "a", plants: 3_999 },
-        { tag: "b", plants: 9_001 },
-        { tag: "c13001", plants: 1 },
-      ]);
-      expect(counts).toHaveLength(12);
-      expect(new Set(reads)).toEqual(new Set([4_000]));
-    },
-  );
+  test("are counted exactly, 4,000 plants at a time, however many have one tag", async () => {
+    const tagOf = (id: number) => (id <= 3_999 ? "a" : id <= 13_000 ? "b" : `c${id}`);
+    await growGarden(13_010, "a", (id) => ({ tag: tagOf(id) }));
+    const reads = new Set<number>();
+    const countByTag: PlantReader["countByTag"] = (garden, from, count) => {
+      reads.add(count);
+      return storage.countByTag(garden, from, count);
+    };
+    for (const limit of [undefined, 1_000]) {
+      const counts = await collect(await read(count(undefined, { ...storage, countByTag }), limit));
+      const first = { a: 3_999, b: 9_001, c13001: 1 };
+      const expected = Object.entries(first).map(([tag, plants]) => ({ tag, plants }));
+      expect([counts.slice(0, 3), counts.length]).toEqual([expected, 12]);
+    }
+    expect(reads).toEqual(new Set([4_000]));
+  });
 
   test.each([
     ["and the last id that there is", [plantIdMax]],

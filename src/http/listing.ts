@@ -14,12 +14,7 @@ export interface Listing<Position> {
   /** Short lists are sent whole. */
   readonly body: string | Source<string | Uint8Array>;
   /** The next page; absent after the last one, and with a stream. */
-  readonly next?: NextPage<Position> | undefined;
-}
-
-interface NextPage<Position> {
-  readonly limit: number;
-  readonly after: Position | undefined;
+  readonly next?: { readonly limit: number; readonly after: Position | undefined };
 }
 
 /** What a client sees of an item. */
@@ -47,16 +42,14 @@ const encoder = new TextEncoder();
 
 /** The lists of one thread. */
 export class Lists {
-  readonly #turn: (garden: string) => Promise<unknown>;
-  readonly #reservedBytes: ReservedBytes;
   readonly #places = new FairSemaphore(placesMax, gardenPlacesMax);
-  readonly #chunkSizes = new ChunkSizes({ min: 2_048, max: sliceTextMax, total: 2 * 1024 * 1024 });
+  readonly #chunkSizes = new ChunkSizes(2_048, sliceTextMax, 2 * 1024 * 1024);
 
   /** `turn` resolves when a garden may go on with long work. */
-  constructor(turn: (garden: string) => Promise<unknown>, reservedBytes: ReservedBytes) {
-    this.#turn = turn;
-    this.#reservedBytes = reservedBytes;
-  }
+  constructor(
+    private readonly turn: (garden: string) => Promise<unknown>,
+    private readonly reservedBytes: ReservedBytes,
+  ) {}
 
   /** Up to `limit` items, or all. Fails with `overloaded` if it has to wait too long to begin. */
   read<Item, Position>(
@@ -102,7 +95,7 @@ export class Lists {
     max: { readonly items: number; readonly looks: number; readonly text: number },
   ): Promise<Step<Item>> {
     const items: Item[] = [];
-    for (let looks = 0; ; await this.#turn(garden)) {
+    for (let looks = 0; ; await this.turn(garden)) {
       const plants = Math.min(slicePlants[scan.kind], max.looks - looks);
       const step = await withoutRefusal(() => scan.next(plants, max.text));
       items.push(...step.items);
@@ -116,7 +109,7 @@ export class Lists {
   #holdPage(garden: string, text: string): Listing<unknown>["body"] {
     if (text.length <= wholeCharactersMax) return text;
     let bytes: Uint8Array | undefined = encoder.encode(text);
-    const reserved = this.#reservedBytes.open(garden);
+    const reserved = this.reservedBytes.open(garden);
     reserved.add(bytes.length);
     return {
       async next() {

@@ -5,13 +5,7 @@ import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import { plantChangeSchema, plantDraftSchema, plantSchema } from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
-import type {
-  DocumentedOperation,
-  HeaderDescription,
-  RequestBody,
-  SchemaName,
-  Success,
-} from "./operation.ts";
+import type { DocumentedOperation, HeaderDescription, RequestBody, Success } from "./operation.ts";
 import { operations } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemInfo, problemType } from "./problem.ts";
@@ -138,8 +132,8 @@ function describeOperation(operation: DocumentedOperation): Json {
   };
 }
 
-function describeBody({ schema, examples, otherType }: RequestBody): Json {
-  const described = { schema: refer("schemas", schema), examples };
+function describeBody({ schema, example, otherType }: RequestBody): Json {
+  const described = { schema: refer("schemas", schema), example };
   return { ...(otherType && { [otherType]: described }), "application/json": described };
 }
 
@@ -157,8 +151,10 @@ function describeParameter(name: string, parameter: Parameter): Json {
 
 function describeResponses(operation: DocumentedOperation): Json {
   const { success, otherSuccess } = operation;
-  const responses: Record<string, Json> = { [success.status]: describeSuccess(success) };
-  if (otherSuccess) responses[otherSuccess.status] = describeSuccess(otherSuccess);
+  const responses: Record<string, Json> = {};
+  for (const each of otherSuccess ? [success, otherSuccess] : [success]) {
+    responses[each.status ?? 200] = describeSuccess(each);
+  }
   for (const code of problemCodes(operation)) {
     responses[problemInfo[code].status] = refer("responses", code);
   }
@@ -166,27 +162,24 @@ function describeResponses(operation: DocumentedOperation): Json {
 }
 
 function describeSuccess(success: Success): Json {
-  const { description, headers, contentType, schema, examples, links } = success;
-  const content = contentType && {
-    [contentType]: { schema: schema && refer("schemas", schema), ...(examples && { examples }) },
-  };
+  const { description, headers, schema, example } = success;
   return {
     description,
     headers: { ...callerHeaders, ...describeHeaders(headers) },
-    ...(content && { content }),
-    ...(links && { links }),
+    content: schema && { "application/json": { schema: refer("schemas", schema), example } },
   };
 }
 
-/** What any operation may respond with, and what this one may. */
-function problemCodes({ problems = [] }: DocumentedOperation): readonly ErrorCode[] {
+/** What any operation may respond with, then those with a body or a write, then this one. */
+function problemCodes({ problems = [], body, scope }: DocumentedOperation): readonly ErrorCode[] {
+  const ofAll = ["invalid-request", "unauthenticated", "forbidden", "rate-limited"] as const;
+  const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
   return [
-    "invalid-request",
-    "unauthenticated",
-    "forbidden",
-    "rate-limited",
+    ...ofAll,
     "internal",
     "unavailable",
+    ...(body ? ofBodies : []),
+    ...(scope === "write" ? (["storage-full"] as const) : []),
     ...problems,
   ];
 }
@@ -264,17 +257,13 @@ const problemSchema = {
     requestId: text("Absent if the service didn't see the request."),
     errors: errorsSchema,
   },
-  externalDocs: {
-    description: "Problem Details for HTTP APIs (RFC 9457).",
-    url: "https://www.rfc-editor.org/rfc/rfc9457",
-  },
 };
 
 const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
 
 const plantId = integer("int64");
 
-const schemas: Readonly<Record<SchemaName, Json>> = {
+const schemas: Readonly<Record<string, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
   Plant: { ...describeSchema(plantSchema), description: "With its `id` if `include=id` was sent." },
   PlantList: { type: "array", items: refer("schemas", "Plant") },

@@ -80,8 +80,9 @@ export interface RequestBody<Value = unknown> {
   readonly otherType?: string;
   /** Adds what is wrong to `errors`; the value counts only if nothing is. */
   readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
-  readonly schema: SchemaName;
-  readonly examples: Readonly<Record<string, unknown>>;
+  /** The name of one of the schemas in `openapi.ts`. */
+  readonly schema: string;
+  readonly example: unknown;
 }
 
 export interface ParseContext {
@@ -99,19 +100,18 @@ export interface DocumentedOperation extends Operation {
   readonly success: Success;
   /** What else is not a problem. */
   readonly otherSuccess?: Success;
-  /** Problems specific to this operation. */
+  /** Besides those that any operation, or any with a body, can have. */
   readonly problems?: readonly ErrorCode[];
 }
 
 export interface Success {
-  readonly status: number;
+  /** 200 unless given. */
+  readonly status?: number;
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderDescription>>;
-  readonly contentType?: string;
-  readonly schema?: SchemaName;
-  readonly examples?: Readonly<Record<string, unknown>>;
-  /** Operations that follow from the response. */
-  readonly links?: Readonly<Record<string, unknown>>;
+  /** Of its JSON; absent: it has no body. */
+  readonly schema?: string;
+  readonly example?: unknown;
 }
 
 export interface HeaderDescription {
@@ -120,26 +120,6 @@ export interface HeaderDescription {
   readonly pattern?: string;
   readonly required?: boolean;
 }
-
-/** A schema in the OpenAPI document's components. */
-export type SchemaName =
-  | "PlantDraft"
-  | "Plant"
-  | "PlantList"
-  | "PlantDraftList"
-  | "Result"
-  | "ResultList"
-  | "PlantChange"
-  | "PlantIds"
-  | "Deletions"
-  | "PlantUpdate"
-  | "Updates"
-  | "TagCount"
-  | "TagCountList"
-  | "Event"
-  | "EventList"
-  | "EventPlant"
-  | "Me";
 
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:

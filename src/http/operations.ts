@@ -1,4 +1,4 @@
-/** The list of all operations: each with its parameters, its responses, and what it runs. */
+/** All operations but the web pages: each with its parameters, its responses, and what it runs. */
 import * as v from "valibot";
 import { refuse } from "../domain/errors.ts";
 import {
@@ -9,7 +9,6 @@ import {
   plantIdMax,
   plantIdMin,
 } from "../domain/plant.ts";
-import { preconditionFailed } from "../domain/plants.ts";
 import {
   BulkResults,
   bulkBytesMax,
@@ -21,18 +20,25 @@ import {
   readUpdate,
   renderChanged,
 } from "./bulk.ts";
-import { type DocumentedOperation, plantOperation, type RequestBody } from "./operation.ts";
+import {
+  type DocumentedOperation,
+  type Operation,
+  plantOperation,
+  type RequestBody,
+} from "./operation.ts";
 import {
   entityTagHeader,
   ifMatch,
   ifNoneMatch,
+  inHeader,
+  inPath,
+  inQuery,
   integerText,
   keyText,
   searchText,
   tagText,
   wordText,
 } from "./parameters.ts";
-import { wantsStream } from "./request.ts";
 import {
   entityTag,
   jsonReply,
@@ -41,31 +47,29 @@ import {
   plantLocation,
   renderEvent,
   renderPlant,
-  toContentHashes,
+  textReply,
   toFields,
 } from "./response.ts";
 import { validateChange, validateObject } from "./validation.ts";
 
-const plantIdText = integerText(plantIdMin, plantIdMax, { format: "int64" });
-const limitMax = 2_147_483_647;
+const plantIdText = integerText(plantIdMin, plantIdMax);
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
 
-const include = {
-  in: "query",
-  schema: wordText(["id"], "must be id, which is all that can be included"),
-  description: "`id`: plants in the response have their ids.",
-  example: "id",
-} as const;
+const exampleEvent = {
+  seq: 9121,
+  type: "plant.created",
+  at: "2026-11-15T22:00:00.000Z",
+  user: "ada",
+  plant: { id: 7, ...examplePlant },
+};
 
-const limit = {
-  in: "query",
-  schema: v.pipe(
-    integerText(0n, BigInt(limitMax), { format: "int32", minimum: 0, maximum: limitMax }),
-    v.transform(Number),
-  ),
-  description: "The maximum number of items to return. Default: all. Up to 1,000 are a page.",
-  example: 20,
-} as const;
+const include = inQuery(wordText("id"), "`id`: plants in the response have their ids.", "id");
+
+const limit = inQuery(
+  v.pipe(integerText(0n, 2_147_483_647n), v.transform(Number)),
+  "The maximum number of items to return. Default: all. Up to 1,000 are a page.",
+  20,
+);
 
 const linkHeader = (example: string) => ({
   Link: {
@@ -78,15 +82,14 @@ const plantBody = {
   bytesMax: 64 * 1024,
   parse: (text, errors, { pathId }) => validateObject(plantDraftSchema, text, errors, { pathId }),
   schema: "PlantDraft",
-} as const satisfies Omit<RequestBody<PlantDraft | undefined>, "examples">;
+} as const satisfies Omit<RequestBody<PlantDraft | undefined>, "example">;
 
 const idempotencyKey = (charactersMax: number) =>
-  ({
-    in: "header",
-    schema: keyText(charactersMax),
-    description: `1 to ${charactersMax} visible ASCII characters, bare or in double quotes.`,
-    example: "6b1f7c9e-order-17",
-  }) as const;
+  inHeader(
+    keyText(charactersMax),
+    `1 to ${charactersMax} visible ASCII characters, bare or in double quotes.`,
+    "6b1f7c9e-order-17",
+  );
 
 const etag = { ETag: { ...entityTagHeader, description: "A hash of the plant's name and tag." } };
 
@@ -97,11 +100,8 @@ const locationHeader = {
   required: true,
 };
 
-const plantId = {
-  in: "path",
-  schema: plantIdText,
-  description: "The plant's id: a decimal integer in its shortest form.",
-} as const;
+const plantId = (example: number) =>
+  inPath(plantIdText, "The plant's id: a decimal integer in its shortest form.", example);
 
 const createPlant = plantOperation({
   name: "createPlant",
@@ -118,10 +118,7 @@ const createPlant = plantOperation({
   },
   body: {
     ...plantBody,
-    examples: {
-      assigned: { summary: "The service assigns the id", value: examplePlant },
-      chosen: { summary: "The client chooses the id", value: { ...examplePlant, id: 7 } },
-    },
+    example: examplePlant,
   },
   success: {
     status: 201,
@@ -134,18 +131,10 @@ const createPlant = plantOperation({
         example: "true",
       },
     },
-    contentType: "application/json",
     schema: "Plant",
-    examples: { created: { value: examplePlant } },
+    example: examplePlant,
   },
-  problems: [
-    "conflict",
-    "too-large",
-    "unsupported-media-type",
-    "timeout",
-    "idempotency-mismatch",
-    "storage-full",
-  ],
+  problems: ["conflict", "idempotency-mismatch"],
   async run({ plants, basePath }, { caller, body, parameters }) {
     const created = await plants.create(caller, body, parameters["Idempotency-Key"]);
     const Location = plantLocation(basePath, created.id);
@@ -172,23 +161,16 @@ const createPlants = plantOperation({
     bytesMax: bulkBytesMax,
     parse: readBulk,
     schema: "PlantDraftList",
-    examples: { two: { value: [{ name: "Fern" }, { name: "Ivy", tag: "hall", id: 7 }] } },
+    example: [{ name: "Fern" }, { name: "Ivy", tag: "hall", id: 7 }],
   },
   success: {
-    status: 200,
     description: "A result for each plant, once every plant with status 201 is on stable storage.",
-    contentType: "application/json",
     schema: "ResultList",
-    examples: {
-      results: {
-        value: [
-          { status: 201, id: 8 },
-          { status: 409, code: "conflict", detail: "A plant with the id 7 already exists." },
-        ],
-      },
-    },
+    example: [
+      { status: 201, id: 8 },
+      { status: 409, code: "conflict", detail: "A plant with the id 7 already exists." },
+    ],
   },
-  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
   async run({ plants }, { caller, body, parameters }) {
     const results = new BulkResults(body.length);
     await plants.createMany(caller, body, parameters["Idempotency-Key"], results.note);
@@ -212,16 +194,13 @@ const deletePlants = plantOperation({
     parse: readDeletion,
     schema: "PlantIds",
     // The API reference fills the example in, so these are ids that the service never assigns.
-    examples: { two: { value: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] } } },
+    example: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001] },
   },
   success: {
-    status: 200,
     description: "The plants are gone.",
-    contentType: "application/json",
     schema: "Deletions",
-    examples: { one: { value: { deleted: 1, missing: [9_000_000_000_000_001] } } },
+    example: { deleted: 1, missing: [9_000_000_000_000_001] },
   },
-  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
   async run({ plants }, { caller, body: ids }) {
     const missing = await plants.deleteMany(caller, ids);
     return jsonReply(200, renderChanged("deleted", ids.length - missing.length, missing));
@@ -244,16 +223,13 @@ const updatePlants = plantOperation({
     parse: readUpdate,
     schema: "PlantUpdate",
     // As for deletions.
-    examples: { two: { value: { ids: [9_000_000_000_000_000], set: { tag: "hall" } } } },
+    example: { ids: [9_000_000_000_000_000], set: { tag: "hall" } },
   },
   success: {
-    status: 200,
     description: "The plants are as `set` says. Plants that were like that already count, too.",
-    contentType: "application/json",
     schema: "Updates",
-    examples: { one: { value: { updated: 1, missing: [9_000_000_000_000_001] } } },
+    example: { updated: 1, missing: [9_000_000_000_000_001] },
   },
-  problems: ["too-large", "unsupported-media-type", "timeout", "storage-full"],
   async run({ plants }, { caller, body: { ids, set } }) {
     const missing = await plants.patchMany(caller, ids, set);
     return jsonReply(200, renderChanged("updated", ids.length - missing.length, missing));
@@ -272,27 +248,16 @@ const listTags = plantOperation({
     "the next page. Otherwise the tags are streamed.",
   parameters: {
     limit,
-    after: {
-      in: "query",
-      schema: tagText,
-      description: "A tag. The list starts after it.",
-      example: "hall",
-    },
+    after: inQuery(tagText, "A tag. The list starts after it.", "hall"),
   },
   success: {
-    status: 200,
     description: "The tags.",
     headers: linkHeader('</tags?limit=20&after=shade>; rel="next"'),
-    contentType: "application/json",
     schema: "TagCountList",
-    examples: {
-      two: {
-        value: [
-          { tag: "", plants: 12 },
-          { tag: "shade", plants: 1668 },
-        ],
-      },
-    },
+    example: [
+      { tag: "", plants: 12 },
+      { tag: "shade", plants: 1668 },
+    ],
   },
   isCacheable: true,
   async run({ plants, lists, basePath }, { caller, parameters }) {
@@ -316,44 +281,30 @@ const listPlants = plantOperation({
     "plants, so it may have fewer plants than `limit`, even none; `Link` goes on.",
   parameters: {
     limit,
-    after: {
-      in: "query",
-      schema: plantIdText,
-      description: "An id. The list starts after it.",
-      example: 7,
-    },
-    tag: {
-      in: "query",
-      schema: tagText,
-      description: "Only plants with exactly this tag; empty: only plants without a tag.",
-      example: "living room",
-    },
-    q: {
-      in: "query",
-      schema: searchText,
-      description:
-        "A search: only plants that contain each of its words in their name or tag. Case and " +
+    after: inQuery(plantIdText, "An id. The list starts after it.", 7),
+    tag: inQuery(
+      tagText,
+      "Only plants with exactly this tag; empty: only plants without a tag.",
+      "living room",
+    ),
+    q: inQuery(
+      searchText,
+      "A search: only plants that contain each of its words in their name or tag. Case and " +
         "accents don't matter.",
-      example: "monstera",
-    },
-    order: {
-      in: "query",
-      schema: wordText(["asc", "desc"], "must be asc or desc"),
-      description: "By ascending id (the default), or by descending id: the newest first.",
-      example: "desc",
-    },
+      "monstera",
+    ),
+    order: inQuery(
+      wordText("asc", "desc"),
+      "By ascending id (the default), or by descending id: the newest first.",
+      "desc",
+    ),
     include,
   },
   success: {
-    status: 200,
     description: "The plants.",
     headers: linkHeader('</plants?limit=20&after=27>; rel="next"'),
-    contentType: "application/json",
     schema: "PlantList",
-    examples: {
-      plain: { summary: "Without ids", value: [examplePlant, { name: "Fern", tag: "" }] },
-      withIds: { summary: "With include=id", value: [{ id: 7, ...examplePlant }] },
-    },
+    example: [examplePlant, { name: "Fern", tag: "" }],
   },
   isCacheable: true,
   async run({ plants, lists, basePath }, { caller, parameters }) {
@@ -379,31 +330,27 @@ const getPlant = plantOperation({
   summary: "Get a plant",
   description: "The plant that `Location` names after a create.",
   parameters: {
-    id: { ...plantId, example: 7 },
+    id: plantId(7),
     include,
-    "If-Match": ifMatch,
-    "If-None-Match": ifNoneMatch("plant"),
+    "If-None-Match": ifNoneMatch,
   },
   success: {
-    status: 200,
     description: "The plant.",
     headers: etag,
-    contentType: "application/json",
     schema: "Plant",
-    examples: { plain: { value: examplePlant } },
+    example: examplePlant,
   },
   otherSuccess: {
     status: 304,
     description: "The plant is as `If-None-Match` knows it.",
     headers: etag,
   },
-  problems: ["not-found", "precondition-failed"],
+  problems: ["not-found"],
   async run({ plants }, { caller, parameters }) {
     const plant = await plants.get(caller, parameters.id);
     const ETag = entityTag(plant);
-    const { "If-Match": expected, "If-None-Match": known } = parameters;
-    if (expected && !matchesTag(expected, ETag, "strong")) throw preconditionFailed();
-    if (known && matchesTag(known, ETag, "weak")) return { status: 304, headers: { ETag } };
+    const known = parameters["If-None-Match"];
+    if (known && matchesTag(known, ETag)) return { status: 304, headers: { ETag } };
     return jsonReply(200, renderPlant(plant, parameters.include), { ETag });
   },
 });
@@ -419,51 +366,32 @@ const putPlant = plantOperation({
     "the plant is on stable storage. To change a plant and not overwrite somebody else's change, " +
     "send the `ETag` that you read as `If-Match`.",
   parameters: {
-    id: { ...plantId, example: 7 },
+    id: plantId(7),
     include,
     "If-Match": ifMatch,
-    "If-None-Match": {
-      in: "header",
-      schema: wordText(["*"], "must be * here"),
-      description: "`*`: only if there is no such plant.",
-      example: "*",
-    },
+    "If-None-Match": inHeader(wordText("*"), "`*`: only if there is no such plant.", "*"),
   },
   refusedHeaders: ["Content-Range"],
   body: {
     ...plantBody,
-    examples: { plant: { value: examplePlant } },
+    example: examplePlant,
   },
   success: {
-    status: 200,
     description: "The plant is replaced.",
     headers: etag,
-    contentType: "application/json",
     schema: "Plant",
-    examples: { replaced: { value: examplePlant } },
+    example: examplePlant,
   },
   otherSuccess: {
     status: 201,
     description: "The plant is new.",
     headers: { Location: locationHeader, ...etag },
-    contentType: "application/json",
     schema: "Plant",
-    examples: { created: { value: examplePlant } },
-    links: {
-      getPlant: { operationId: "getPlant", parameters: { id: "$request.path.id" } },
-      deletePlant: { operationId: "deletePlant", parameters: { id: "$request.path.id" } },
-    },
+    example: examplePlant,
   },
-  problems: [
-    "precondition-failed",
-    "too-large",
-    "unsupported-media-type",
-    "timeout",
-    "storage-full",
-  ],
+  problems: ["precondition-failed"],
   async run({ plants, basePath }, { caller, body, parameters }) {
-    const { id, include, "If-Match": tags, "If-None-Match": ifNoneMatch } = parameters;
-    const ifMatch = tags && toContentHashes(tags);
+    const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
     const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
     const ETag = entityTag(plant);
     const text = renderPlant(plant, include);
@@ -481,34 +409,25 @@ const patchPlant = plantOperation({
   description:
     "A JSON Merge Patch (RFC 7396): the fields in the body change, the others stay. Responds once " +
     "the change is on stable storage. Clients that change different fields at once all succeed.",
-  parameters: { id: { ...plantId, example: 7 }, include, "If-Match": ifMatch },
+  parameters: { id: plantId(7), include, "If-Match": ifMatch },
   refusedHeaders: ["If-None-Match"],
   body: {
     bytesMax: plantBody.bytesMax,
     otherType: "application/merge-patch+json",
     parse: (text, errors) => validateChange(text, errors),
     schema: "PlantChange",
-    examples: { tag: { value: { tag: "hall" } } },
+    example: { tag: "hall" },
   },
   success: {
-    status: 200,
     description: "The plant as it is now.",
     headers: etag,
-    contentType: "application/json",
     schema: "Plant",
-    examples: { changed: { value: { ...examplePlant, tag: "hall" } } },
+    example: { ...examplePlant, tag: "hall" },
   },
-  problems: [
-    "not-found",
-    "precondition-failed",
-    "too-large",
-    "unsupported-media-type",
-    "timeout",
-    "storage-full",
-  ],
+  problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, body, parameters }) {
-    const { id, include, "If-Match": tags } = parameters;
-    const plant = await plants.patch(caller, id, body, { ifMatch: tags && toContentHashes(tags) });
+    const { id, include, "If-Match": ifMatch } = parameters;
+    const plant = await plants.patch(caller, id, body, { ifMatch });
     return jsonReply(200, renderPlant(plant, include), { ETag: entityTag(plant) });
   },
 });
@@ -522,21 +441,20 @@ const deletePlant = plantOperation({
   description: "Responds once the deletion is on stable storage.",
   // The API reference fills the example in, so it is an id that the service never assigns.
   parameters: {
-    id: { ...plantId, example: 9_000_000_000_000_000 },
+    id: plantId(9_000_000_000_000_000),
     "If-Match": ifMatch,
   },
   refusedHeaders: ["If-None-Match"],
   success: { status: 204, description: "The plant is gone." },
-  problems: ["not-found", "precondition-failed", "storage-full"],
+  problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, parameters }) {
-    const tags = parameters["If-Match"];
-    await plants.delete(caller, parameters.id, { ifMatch: tags && toContentHashes(tags) });
+    await plants.delete(caller, parameters.id, { ifMatch: parameters["If-Match"] });
     return { status: 204 };
   },
 });
 
-const seqText = integerText(0n, BigInt(Number.MAX_SAFE_INTEGER), { format: "int64", minimum: 0 });
-const eventsMax = 1_000;
+const seqText = integerText(0n, BigInt(Number.MAX_SAFE_INTEGER));
+const eventsMax = 1_000n;
 const eventsDefault = 100;
 
 const listEvents = plantOperation({
@@ -553,31 +471,23 @@ const listEvents = plantOperation({
     "after `Last-Event-ID` or `after`, if sent, then each one as it happens. The `data` of each is " +
     "the same as in the list.",
   parameters: {
-    after: {
-      in: "query",
-      schema: seqText,
-      description: "The number of an event. The list starts after it. Default: the oldest kept.",
-      example: 9120,
-    },
-    limit: {
-      in: "query",
-      schema: integerText(1n, BigInt(eventsMax), {
-        format: "int32",
-        minimum: 1,
-        maximum: eventsMax,
-      }),
-      description: `The maximum number of events to return. Default: ${eventsDefault}.`,
-      example: 100,
-    },
-    "Last-Event-ID": {
-      in: "header",
-      schema: seqText,
-      description: "For a stream, the same as `after`. If both are sent, this one counts.",
-      example: 9120,
-    },
+    after: inQuery(
+      seqText,
+      "The number of an event. The list starts after it. Default: the oldest kept.",
+      9120,
+    ),
+    limit: inQuery(
+      integerText(1n, eventsMax),
+      `The maximum number of events to return. Default: ${eventsDefault}.`,
+      100,
+    ),
+    "Last-Event-ID": inHeader(
+      seqText,
+      "For a stream, the same as `after`. If both are sent, this one counts.",
+      9120,
+    ),
   },
   success: {
-    status: 200,
     description: "The events.",
     headers: {
       Link: {
@@ -585,25 +495,12 @@ const listEvents = plantOperation({
         example: '</events?limit=100&after=9220>; rel="next"',
       },
     },
-    contentType: "application/json",
     schema: "EventList",
-    examples: {
-      created: {
-        value: [
-          {
-            seq: 9121,
-            type: "plant.created",
-            at: "2026-11-15T22:00:00.000Z",
-            user: "ada",
-            plant: { id: 7, ...examplePlant },
-          },
-        ],
-      },
-    },
+    example: [exampleEvent],
   },
   problems: ["not-found", "gone"],
   async run({ events, openStream, basePath }, { caller, token, request, parameters }) {
-    const isStream = wantsStream(request.headers);
+    const isStream = acceptsStream.test(request.headers.get("accept") ?? "");
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
@@ -612,12 +509,12 @@ const listEvents = plantOperation({
     const page = await events.read(caller, after, limit);
     const last = page.events.at(-1)?.seq;
     const hasMore = last !== undefined && last < page.lastEvent;
-    const Link = `<${basePath}/events?limit=${limit}&after=${last}>; rel="next"`;
-    const text = `[${page.events.map(renderEvent)}]`;
-    return jsonReply(200, text, hasMore ? { Link } : undefined);
+    const Link = linkToNext(`${basePath}/events`, { limit, after: last });
+    return jsonReply(200, `[${page.events.map(renderEvent)}]`, hasMore ? { Link } : undefined);
   },
 });
 
+const acceptsStream = /^\s*text\/event-stream\b/i;
 const limitOfStream = refuse({ parameter: "limit", detail: "has no meaning for a stream." });
 
 const getMe = plantOperation({
@@ -629,17 +526,11 @@ const getMe = plantOperation({
   description: "What the token stands for. Every token may ask.",
   parameters: {},
   success: {
-    status: 200,
     description:
       "The token's user, garden, scope and expiry, how many plants the garden has, and the number " +
       "of its last event.",
-    contentType: "application/json",
     schema: "Me",
-    examples: {
-      never: {
-        value: { user: "ada", garden: "home", scope: "write", plants: 4821, lastEvent: 9120 },
-      },
-    },
+    example: { user: "ada", garden: "home", scope: "write", plants: 4821, lastEvent: 9120 },
   },
   async run(context, { caller }) {
     const { user, garden, scope, expiresAtMs } = caller;
@@ -665,4 +556,41 @@ export const operations: readonly DocumentedOperation[] = [
   listTags,
   listEvents,
   getMe,
+];
+
+const prometheusText = "text/plain; version=0.0.4; charset=utf-8";
+
+/** About the service itself. They need no token. */
+export const serviceOperations: readonly Operation[] = [
+  {
+    name: "readOpenApi",
+    method: "GET",
+    path: "/openapi.json",
+    run: async ({ renderOpenApi }) =>
+      jsonReply(200, await renderOpenApi(), { "Cache-Control": "no-cache" }),
+  },
+  {
+    name: "checkHealth",
+    method: "GET",
+    path: "/healthz",
+    isProbe: true,
+    run: async () => textReply("ok\n"),
+  },
+  {
+    name: "checkReadiness",
+    method: "GET",
+    path: "/readyz",
+    isProbe: true,
+    async run({ checkStorage }) {
+      await checkStorage();
+      return textReply("ready\n");
+    },
+  },
+  {
+    name: "readMetrics",
+    method: "GET",
+    path: "/metrics",
+    isProbe: true,
+    run: async ({ renderMetrics }) => textReply(await renderMetrics(), prometheusText),
+  },
 ];

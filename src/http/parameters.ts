@@ -15,25 +15,42 @@ export interface Parameter<Value = unknown> {
 
 export type Parameters = Readonly<Record<string, Parameter>>;
 
+/** The parameters that an operation declares, by their place. */
+export const inQuery = declareIn("query");
+export const inPath = declareIn("path");
+export const inHeader = declareIn("header");
+
+function declareIn<const Place extends Parameter["in"]>(place: Place) {
+  return <Schema extends TextSchema>(schema: Schema, description: string, example: unknown) => ({
+    in: place,
+    schema,
+    description,
+    example,
+  });
+}
+
 const canonicalInteger = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /** A canonical decimal integer: no plus sign, no leading zeros, no fraction. */
-export function integerText(min: bigint, max: bigint, jsonSchema: Record<string, unknown>) {
+export function integerText(min: bigint, max: bigint) {
   const message = `must be a decimal integer from ${min} to ${max}, in its shortest form`;
+  const format = max < 2n ** 31n ? "int32" : "int64";
+  // The limits of 64 bits can't be written as numbers; the format says them.
+  const bounds = min < 0n ? {} : { minimum: Number(min), maximum: Number(max) };
   return v.pipe(
     v.string(),
     v.check((text) => canonicalInteger.test(text), message),
     v.transform((text) => BigInt(text)),
     v.check((value) => value >= min && value <= max, message),
-    v.metadata({ jsonSchema: { type: "integer", ...jsonSchema } }),
+    v.metadata({ jsonSchema: { type: "integer", format, ...bounds } }),
   );
 }
 
 /** One of some fixed words. */
-export function wordText<const Word extends string>(words: readonly Word[], message: string) {
+export function wordText<const Word extends string>(...words: readonly Word[]) {
   return v.pipe(
     v.string(),
-    v.picklist(words, message),
+    v.picklist(words, `must be ${words.join(" or ")}`),
     v.metadata({ jsonSchema: { type: "string", enum: words } }),
   );
 }
@@ -58,7 +75,7 @@ export const entityTagHeader = {
   required: true,
 };
 
-export type EntityTags = "*" | readonly string[];
+type EntityTags = "*" | readonly string[];
 
 const entityTag = '(?:W/)?"[!#-~\\x80-\\xff]*"';
 /** Recipients ignore empty elements of a list (RFC 9110, 5.6.1.2). */
@@ -79,22 +96,24 @@ const entityTagsText = v.pipe(
   }),
 );
 
-export const ifMatch = {
-  in: "header",
-  schema: entityTagsText,
-  description: "Entity tags, or `*`: only if the plant exists and has one of them.",
-  example: entityTagHeader.example,
-} as const;
-
-/** For reads; `what` names the thing that's read. */
-export function ifNoneMatch(what: string) {
-  return {
-    in: "header",
-    schema: entityTagsText,
-    description: `Entity tags, or \`*\`. If the ${what} has one of them, the response is 304.`,
-    example: entityTagHeader.example,
-  } as const;
+/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
+function toContentHashes(tags: EntityTags): EntityTags {
+  if (tags === "*") return tags;
+  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
 }
+
+/** As hashes of the contents that match. */
+export const ifMatch = inHeader(
+  v.pipe(entityTagsText, v.transform(toContentHashes)),
+  "Entity tags, or `*`: only if the plant exists and has one of them.",
+  entityTagHeader.example,
+);
+
+export const ifNoneMatch = inHeader(
+  entityTagsText,
+  "Entity tags, or `*`. If the plant has one of them, the response is 304.",
+  entityTagHeader.example,
+);
 
 /** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
 export function keyText(charactersMax: number) {

@@ -1,7 +1,7 @@
 /** The status and title of every error code, and the problem that the caller sees (RFC 9457). */
-import type { Scope } from "../domain/caller.ts";
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import { noPlantsLeft } from "./headers.ts";
+import type { IncomingRequest } from "./incoming.ts";
 import type { Reply } from "./operation.ts";
 
 interface Problem {
@@ -11,90 +11,44 @@ interface Problem {
   readonly help: string;
 }
 
+const row = (status: number, title: string, help: string): Problem => ({ status, title, help });
+
 /** Every error code as clients see it. */
+// biome-ignore format: a table.
 export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
-  "invalid-request": {
-    status: 400,
-    title: "The request is not valid",
-    help: "Fix what `errors` lists. Sending the same request again fails again.",
-  },
-  unauthenticated: {
-    status: 401,
-    title: "A valid token is needed",
-    help: "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked.",
-  },
-  forbidden: {
-    status: 403,
-    title: "The token does not permit this",
-    help: "Use a token with the scope that `WWW-Authenticate` names.",
-  },
-  "not-found": {
-    status: 404,
-    title: "Not found",
-    help: "Check the path and the id. The garden of this token has no such plant.",
-  },
-  "method-not-allowed": {
-    status: 405,
-    title: "The method is not allowed here",
-    help: "Use a method that the header `Allow` lists.",
-  },
-  timeout: {
-    status: 408,
-    title: "The body came too late",
-    help: "Nothing was changed. Send the request again, or a smaller one.",
-  },
-  conflict: {
-    status: 409,
-    title: "The id is not free",
-    help: "Choose another id, or leave it out and the service assigns one.",
-  },
-  gone: {
-    status: 410,
-    title: "Events can't be resumed from there",
-    help: "Read `lastEvent` from `/me`, list the plants again, and go on from that number.",
-  },
-  "precondition-failed": {
-    status: 412,
-    title: "The plant is not as expected",
-    help: "Somebody changed, created or deleted the plant. Read it again, then decide.",
-  },
-  "too-large": {
-    status: 413,
-    title: "The body is too large",
-    help: "Send a shorter body.",
-  },
-  "unsupported-media-type": {
-    status: 415,
-    title: "The type of the body is not supported",
-    help: "Send `application/json` in UTF-8, without a `Content-Encoding`.",
-  },
-  "idempotency-mismatch": {
-    status: 422,
-    title: "The idempotency key was used for another request",
-    help: "Use a new key for each new plant, and the same key only to send the same request again.",
-  },
-  "rate-limited": {
-    status: 429,
-    title: "Too many requests",
-    help: "Wait for the seconds in `Retry-After`, then send it again. Too many streams: close one.",
-  },
-  internal: {
-    status: 500,
-    title: "Something went wrong",
-    help: "This is a bug in the service. Report it with the request id.",
-  },
-  unavailable: {
-    status: 503,
-    title: "The service is unavailable",
-    help: "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`.",
-  },
-  "storage-full": {
-    status: 507,
-    title: "There is no room left",
-    help:
-      "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
-      "key, or wait until some expire. Reading still works.",
-  },
+  "invalid-request": row(400, "The request is not valid",
+    "Fix what `errors` lists. Sending the same request again fails again."),
+  unauthenticated: row(401, "A valid token is needed",
+    "Send `Authorization: Bearer <token>` with a token that has not expired or been revoked."),
+  forbidden: row(403, "The token does not permit this",
+    "Use a token with the scope that `WWW-Authenticate` names."),
+  "not-found": row(404, "Not found",
+    "Check the path and the id. The garden of this token has no such plant."),
+  "method-not-allowed": row(405, "The method is not allowed here",
+    "Use a method that the header `Allow` lists."),
+  timeout: row(408, "The body came too late",
+    "Nothing was changed. Send the request again, or a smaller one."),
+  conflict: row(409, "The id is not free",
+    "Choose another id, or leave it out and the service assigns one."),
+  gone: row(410, "Events can't be resumed from there",
+    "Read `lastEvent` from `/me`, list the plants again, and go on from that number."),
+  "precondition-failed": row(412, "The plant is not as expected",
+    "Somebody changed, created or deleted the plant. Read it again, then decide."),
+  "too-large": row(413, "The body is too large",
+    "Send a shorter body."),
+  "unsupported-media-type": row(415, "The type of the body is not supported",
+    "Send `application/json` in UTF-8, without a `Content-Encoding`."),
+  "idempotency-mismatch": row(422, "The idempotency key was used for another request",
+    "Use a new key for each new plant, and the same key only to send the same request again."),
+  "rate-limited": row(429, "Too many requests",
+    "Wait for the seconds in `Retry-After`, then send it again. Too many streams: close one."),
+  internal: row(500, "Something went wrong",
+    "This is a bug in the service. Report it with the request id."),
+  unavailable: row(503, "The service is unavailable",
+    "Wait for the seconds in `Retry-After`. Repeat a create with its `Idempotency-Key`."),
+  "storage-full": row(507, "There is no room left",
+    "Delete plants, or ask the operator for more room. With too many idempotency keys, send no " +
+    "key, or wait until some expire. Reading still works."),
 };
 
 export function problemType(code: ErrorCode): string {
@@ -103,20 +57,6 @@ export function problemType(code: ErrorCode): string {
 
 const retryAfterSeconds = 1;
 
-interface ProblemContext {
-  readonly requestId: string;
-  /** Whether the request carried a token. */
-  readonly isTokenSent: boolean;
-  /** The methods of the path, if it is a known one. */
-  readonly allow: string | undefined;
-  /** The media type that the operation takes besides `application/json`, if there is one. */
-  readonly otherType: string | undefined;
-  /** The scope that the operation needs. */
-  readonly scope: Scope | undefined;
-  /** How long until the caller may make one more request; absent without a rate limit. */
-  readonly nextSeconds?: number | undefined;
-}
-
 /** Anything unexpected becomes `internal`, which shows no details. */
 export function toPlantStoreError(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
@@ -124,14 +64,18 @@ export function toPlantStoreError(error: unknown): PlantStoreError {
   return new PlantStoreError("internal", message, { cause: error });
 }
 
-export function problemReply(error: PlantStoreError, context: ProblemContext): Reply {
-  const { status } = problemInfo[error.code];
+/** `nextSeconds`: until the caller may make one more request; absent without a rate limit. */
+export function problemReply(
+  error: PlantStoreError,
+  incoming: IncomingRequest,
+  nextSeconds: number | undefined,
+): Reply {
   return {
-    status,
+    status: problemInfo[error.code].status,
     contentType: "application/problem+json",
-    headers: problemHeaders(error, context),
+    headers: problemHeaders(error, incoming, nextSeconds),
     // A request id needs no escaping.
-    body: `${renderProblem(error)},"requestId":"${context.requestId}"}`,
+    body: `${renderProblem(error)},"requestId":"${incoming.requestId}"}`,
   };
 }
 
@@ -162,21 +106,24 @@ const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_
 
 function problemHeaders(
   { code, limit }: PlantStoreError,
-  context: ProblemContext,
+  { token, route, operation }: IncomingRequest,
+  nextSeconds = retryAfterSeconds,
 ): Record<string, string> {
   switch (code) {
     case "unauthenticated":
-      return context.isTokenSent ? refusedTokenHeaders : challengeHeaders;
+      return token === undefined ? challengeHeaders : refusedTokenHeaders;
     case "forbidden":
       return {
-        "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${context.scope}"`,
+        "WWW-Authenticate": `${challenge}, error="insufficient_scope", scope="${operation?.scope}"`,
       };
     case "method-not-allowed":
-      return { Allow: context.allow ?? "" };
+      return { Allow: route?.allow ?? "" };
     case "unsupported-media-type":
-      return { Accept: ["application/json", context.otherType].filter(Boolean).join(", ") };
+      return {
+        Accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
+      };
     case "rate-limited":
-      return { "Retry-After": String(context.nextSeconds ?? retryAfterSeconds) };
+      return { "Retry-After": String(nextSeconds) };
     case "unavailable":
       return { "Retry-After": String(retryAfterSeconds) };
     case "storage-full":

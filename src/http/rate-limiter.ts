@@ -17,8 +17,6 @@ export interface UsageLimits {
   readonly plantsMax: number | undefined;
 }
 
-export const unlimited: UsageLimits = { rate: undefined, plantsMax: undefined };
-
 /** What another thread needs to count together with this one. */
 export interface BucketMemory {
   readonly memory: SharedArrayBuffer;
@@ -68,7 +66,8 @@ export class RateLimiter {
   constructor(
     { requests, windowSeconds }: RateLimit,
     { memory, originMs, seed }: BucketMemory,
-    nowMs = createClock(originMs),
+    // Monotonic. Each thread counts from its own start, so the time between their starts is added.
+    nowMs = () => performance.now() + performance.timeOrigin - originMs,
   ) {
     this.#windowSeconds = windowSeconds;
     this.#cost = Math.ceil((windowSeconds * 1e6) / requests);
@@ -148,10 +147,4 @@ export class RateLimiter {
 /** When the caller's bucket will be empty; 0 if the slot is another's. */
 function timeOf(slot: bigint, { tag }: Bucket): number {
   return Number(slot >> BigInt(timeBits)) === tag ? Number(BigInt.asUintN(timeBits, slot)) : 0;
-}
-
-/** Monotonic. Each thread counts from its own start, so the time between their starts is added. */
-function createClock(originMs: number): () => number {
-  const aheadMs = performance.timeOrigin - originMs;
-  return () => performance.now() + aheadMs;
 }

@@ -109,19 +109,3 @@ function isWellEncoded(query: string): boolean {
     return false;
   }
 }
-
-/** Whether a client accepts a stream, and doesn't prefer JSON. */
-export function wantsStream(headers: Headers): boolean {
-  const accept = (headers.get("accept") ?? "").toLowerCase();
-  const quality = qualityOf(accept, "text/event-stream");
-  return quality > 0 && quality >= qualityOf(accept, "application/json");
-}
-
-/** The quality of a media type in `Accept`, from 0 to 1 (RFC 9110, 12.4.2). */
-function qualityOf(accept: string, type: string): number {
-  const parts = accept.split(",").map((part) => part.split(";").map((each) => each.trim()));
-  const found = parts.find(([name]) => name === type);
-  if (!found) return 0;
-  const quality = found.find((parameter) => parameter.startsWith("q="));
-  return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
-}

@@ -8,13 +8,10 @@ import { overloaded } from "../domain/errors.ts";
 const reservedBytesMax = 16 * 1024 * 1024;
 
 export class ReservedBytes {
-  readonly #max: number;
   readonly #byQueue = new Map<string, number>();
   #total = 0;
 
-  constructor(max = reservedBytesMax) {
-    this.#max = max;
-  }
+  constructor(private readonly max = reservedBytesMax) {}
 
   /** What one request reserves. The caller releases it. */
   open(queue: string): Reservation {
@@ -23,7 +20,7 @@ export class ReservedBytes {
 
   tryChange(queue: string, bytes: number): boolean {
     const ofQueue = (this.#byQueue.get(queue) ?? 0) + bytes;
-    if (bytes > 0 && ofQueue > this.#max - this.#total) return false;
+    if (bytes > 0 && ofQueue > this.max - this.#total) return false;
     this.#total += bytes;
     if (ofQueue === 0) this.#byQueue.delete(queue);
     else this.#byQueue.set(queue, ofQueue);
@@ -32,20 +29,18 @@ export class ReservedBytes {
 }
 
 export class Reservation {
-  readonly #all: ReservedBytes;
-  #queue: string;
   #bytes = 0;
   #isOpen = true;
 
-  constructor(all: ReservedBytes, queue: string) {
-    this.#all = all;
-    this.#queue = queue;
-  }
+  constructor(
+    private readonly all: ReservedBytes,
+    private queue: string,
+  ) {}
 
   /** Returns whether there was room. A negative number gives bytes back. */
   tryAdd(bytes: number): boolean {
     // A closed one stops a body that is still arriving after its request was refused.
-    if (!this.#isOpen || !this.#all.tryChange(this.#queue, bytes)) return false;
+    if (!this.#isOpen || !this.all.tryChange(this.queue, bytes)) return false;
     this.#bytes += bytes;
     return true;
   }
@@ -59,12 +54,12 @@ export class Reservation {
   moveTo(queue: string): void {
     const bytes = this.#bytes;
     this.add(-bytes);
-    this.#queue = queue;
+    this.queue = queue;
     this.add(bytes);
   }
 
   release(): void {
-    if (this.#isOpen && this.#bytes > 0) this.#all.tryChange(this.#queue, -this.#bytes);
+    if (this.#isOpen && this.#bytes > 0) this.all.tryChange(this.queue, -this.#bytes);
     this.#isOpen = false;
   }
 }

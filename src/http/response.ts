@@ -53,19 +53,9 @@ export function entityTag(plant: Plant): string {
   return `"${contentHash(plant)}"`;
 }
 
-/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
-export function toContentHashes(tags: "*" | readonly string[]): "*" | readonly string[] {
-  if (tags === "*") return tags;
-  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
-}
-
-export function matchesTag(
-  tags: "*" | readonly string[],
-  tag: string,
-  comparison: "strong" | "weak",
-): boolean {
-  const ignored = comparison === "weak" ? "W/" : "";
-  return tags === "*" || tags.some((each) => each.replace(ignored, "") === tag);
+/** By weak comparison, as for `If-None-Match`. */
+export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
+  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
 }
 
 /** The link to the next page; parameters that are absent are left out. */

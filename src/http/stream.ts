@@ -13,17 +13,18 @@ export interface Source<Item> {
 
 /** A client that reads slowly holds a chunk in memory, so many such clients get smaller chunks. */
 export class ChunkSizes {
-  readonly #limits: { readonly min: number; readonly max: number; readonly total: number };
   #open = 0;
 
-  constructor(limits: { readonly min: number; readonly max: number; readonly total: number }) {
-    this.#limits = limits;
-  }
+  constructor(
+    private readonly min: number,
+    private readonly max: number,
+    private readonly total: number,
+  ) {}
 
   /** How large the next chunk may be. */
   get size(): number {
-    const { min, max, total } = this.#limits;
-    return Math.min(max, Math.max(min, Math.floor(total / (this.#open + 1))));
+    const share = Math.floor(this.total / (this.#open + 1));
+    return Math.min(this.max, Math.max(this.min, share));
   }
 
   /** Counts a stream until the function that it returns is called. */

@@ -66,9 +66,6 @@ export function validateChange(
 
 function whyNotObject(text: string): string {
   if (text === "") return "is empty";
-  if (text.startsWith("\ufeff")) {
-    return "must be one JSON object, without a byte order mark before it";
-  }
   return startsObject(text) ? "is not valid JSON" : "must be one JSON object";
 }
 

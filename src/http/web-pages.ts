@@ -178,7 +178,7 @@ function fileReply(file: PageFile, more: Record<string, string>, requestHeaders:
  * in which nothing else runs. So a large file is sent in chunks.
  */
 const wholeBytesMax = 64 * 1024;
-const chunkSizes = new ChunkSizes({ min: 4_096, max: wholeBytesMax, total: 4 * 1024 * 1024 });
+const chunkSizes = new ChunkSizes(4_096, wholeBytesMax, 4 * 1024 * 1024);
 
 function toBody(bytes: Uint8Array<ArrayBuffer>): Reply["body"] {
   if (bytes.byteLength <= wholeBytesMax) return bytes;

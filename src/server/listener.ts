@@ -2,6 +2,7 @@
  * What each thread runs: its own storage, the parts that serve requests (`assemble`), its periodic
  * tasks, and a server on the port that all threads share.
  */
+import { deadline } from "../async/deadline.ts";
 import { memoizeAsync, shareAsync } from "../async/share.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
@@ -11,23 +12,17 @@ import { Plants } from "../domain/plants.ts";
 import { createApp } from "../http/app.ts";
 import { EventFeed } from "../http/event-stream.ts";
 import { Lists } from "../http/listing.ts";
-import {
-  type BucketMemory,
-  createBucketMemory,
-  RateLimiter,
-  unlimited,
-} from "../http/rate-limiter.ts";
+import { type BucketMemory, createBucketMemory, RateLimiter } from "../http/rate-limiter.ts";
 import { ReservedBytes } from "../http/reserved-bytes.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
-import { Metrics, type Report } from "../metrics.ts";
+import { Metrics } from "../metrics.ts";
 import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
-import type { Certificate } from "./certificate.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
-import { listen, type Server } from "./port.ts";
+import { type Certificate, listen, type Server } from "./port.ts";
 import { Readiness } from "./readiness.ts";
 
 /** How long clients have to read the end of their stream of events. */
@@ -87,19 +82,7 @@ async function startServing(
   log: Log,
   metrics: Metrics,
 ): Promise<Listener> {
-  const { certificate } = config;
-  // /metrics needs no token, and rendering takes as long as ten requests, so calls share one.
-  const render = shareAsync(async () =>
-    metrics.render([...reports.values()], {
-      isReady: await readiness.check().then(
-        () => true,
-        () => false,
-      ),
-      certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
-      certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
-    }),
-  );
-  const assembly = assemble(config, storage, log, metrics, render);
+  const assembly = assemble(config, storage, log, metrics);
   const { app, authenticator, writer, feed, readiness } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
@@ -107,20 +90,14 @@ async function startServing(
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   const server = listen(config, app);
   feed.disconnect = (request) => server.disconnect(request);
+  const tasks = startThreadTasks(assembly, config.intervals, log);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);
   const thread = crypto.randomUUID();
-  const reports = new Map<string, Report>();
-  channel.onmessage = ({ data }) => reports.set(data.thread, data.report);
-  const tasks = startThreadTasks(assembly, config.intervals, log);
+  channel.onmessage = ({ data }) => metrics.others.set(data.thread, data.report);
   if (config.threads > 1) {
     const send = async () => channel.postMessage({ thread, report: metrics.report() });
     tasks.start("metrics report", config.intervals.sendReportMs, send);
-  }
-
-  async function finishWork(): Promise<void> {
-    await writer.drain();
-    await authenticator.noteUses().catch(() => {});
   }
 
   return {
@@ -129,18 +106,18 @@ async function startServing(
     readiness,
     metrics,
     async drain() {
+      const endsAtMs = performance.now() + drainMs;
       feed.close();
-      const startedAtMs = performance.now();
-      const timeUp = new Promise<void>((resolve) => setTimeout(resolve, drainMs).unref());
       // A connection closed right after a response may already carry the next request, whose sender
       // would not know what became of it: so clients are asked to close first.
       await server.closeAfterResponses();
       const stopped = server.stop(false);
-      await Promise.race([stopped, untilIdle(server, feed, startedAtMs)]);
+      await Promise.race([stopped, untilIdle(server, feed, endsAtMs)]);
       await Promise.race([stopped, server.stop(true)]);
       tasks.stop();
       channel.close();
-      await Promise.race([finishWork(), timeUp]);
+      const finished = writer.drain().then(() => authenticator.noteUses().catch(() => {}));
+      await deadline(finished, endsAtMs - performance.now(), () => {});
     },
   };
 }
@@ -153,32 +130,26 @@ async function startServing(
 async function untilIdle(
   server: Server,
   feed: Pick<EventFeed, "listeners">,
-  startedAtMs: number,
+  endsAtMs: number,
 ): Promise<void> {
-  for (let passedMs = 0; passedMs < drainMs; passedMs = performance.now() - startedAtMs) {
-    const unread = passedMs < streamEndMs ? 0 : feed.listeners;
+  for (let nowMs = 0; nowMs < endsAtMs; nowMs = performance.now()) {
+    const unread = nowMs < endsAtMs - drainMs + streamEndMs ? 0 : feed.listeners;
     if (server.pendingRequests() <= unread) return;
     await Bun.sleep(idleCheckMs);
   }
 }
-
-type AssemblyConfig = Pick<Config, "basePath" | "corsOrigins"> &
-  Partial<Pick<Config, "database" | "jwt" | "usage" | "tls" | "events">> & {
-    /** Where all threads count callers' requests. Absent: this thread counts alone. */
-    readonly bucketMemory?: BucketMemory | undefined;
-  };
 
 /** The parts that serve requests. */
 export type Assembly = ReturnType<typeof assemble>;
 
 /** Wires up the parts that serve requests on one thread. */
 export function assemble(
-  config: AssemblyConfig,
+  config: Config & Partial<Pick<ListenerConfig, "bucketMemory" | "certificate">>,
   storage: Storage,
   log: Log,
   metrics = new Metrics(version),
-  renderMetrics = async () => metrics.render(),
 ) {
+  const { usage, certificate } = config;
   const writer = new GroupCommit(storage, {
     ...groupCommitDefaults,
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
@@ -195,17 +166,18 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const readiness = new Readiness(storage, writer, log, config.database ?? "");
+  const readiness = new Readiness(storage, writer, log, config.database);
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
     listeners: feed.listeners,
+    certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
+    certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
     // Before the first fetch, their age counts from the start of the process.
     keysAgeSeconds:
       jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
   });
   const authenticator = new Authenticator(storage, Date.now, jwts);
-  const { usage = unlimited } = config;
   const { rate } = usage;
   const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
   const scheduler = new Scheduler();
@@ -223,7 +195,8 @@ export function assemble(
       basePath: config.basePath,
       readVersion,
       checkStorage: () => readiness.check(),
-      renderMetrics,
+      // It needs no token, and rendering takes as long as ten requests, so calls share one.
+      renderMetrics: shareAsync(async () => metrics.render(await readiness.isReady())),
       // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");

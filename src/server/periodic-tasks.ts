@@ -90,14 +90,12 @@ export function startProcessTasks(
 }
 
 class PeriodicTasks {
-  readonly #log: Log;
-  readonly #readiness: Readiness;
   readonly #timers: Timer[] = [];
 
-  constructor(log: Log, readiness: Readiness) {
-    this.#log = log;
-    this.#readiness = readiness;
-  }
+  constructor(
+    private readonly log: Log,
+    private readonly readiness: Readiness,
+  ) {}
 
   /** The task never runs twice at once. A failure is logged, and the task runs again later. */
   start(
@@ -111,8 +109,8 @@ class PeriodicTasks {
       if (isRunning) return;
       isRunning = true;
       await run().catch((error) =>
-        this.#readiness.logUnlessLost(error, () =>
-          this.#log.event("warn", `${name} failed`, { error }),
+        this.readiness.logUnlessLost(error, () =>
+          this.log.event("warn", `${name} failed`, { error }),
         ),
       );
       isRunning = false;

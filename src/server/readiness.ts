@@ -29,11 +29,6 @@ const trialWrites: readonly Write[] = [
 const operationMs = 10_000;
 
 export class Readiness {
-  readonly #storage: Pick<Storage, "apply" | "ping">;
-  readonly #writer: { readonly isStuck: boolean };
-  readonly #log: Log;
-  /** Of the database, for the log. */
-  readonly #address: string;
   #areCommitsFailing = false;
   /** Absent unless the database is lost. */
   #lostAtMs: number | undefined;
@@ -41,16 +36,12 @@ export class Readiness {
   readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(
-    storage: Pick<Storage, "apply" | "ping">,
-    writer: { readonly isStuck: boolean },
-    log: Log,
-    address: string,
-  ) {
-    this.#storage = storage;
-    this.#writer = writer;
-    this.#log = log;
-    this.#address = address;
-  }
+    private readonly storage: Pick<Storage, "apply" | "ping">,
+    private readonly writer: { readonly isStuck: boolean },
+    private readonly log: Log,
+    /** Of the database, for the log. */
+    private readonly address: string,
+  ) {}
 
   noteCommit(): void {
     this.#areCommitsFailing = false;
@@ -89,11 +80,18 @@ export class Readiness {
     });
   }
 
+  isReady(): Promise<boolean> {
+    return this.check().then(
+      () => true,
+      () => false,
+    );
+  }
+
   async #check(): Promise<void> {
-    if (this.#writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
-    await this.#storage.ping();
+    if (this.writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+    await this.storage.ping();
     if (this.#areCommitsFailing) {
-      await this.#storage.apply(trialWrites).catch((error) => {
+      await this.storage.apply(trialWrites).catch((error) => {
         if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
       });
       this.noteCommit();
@@ -106,7 +104,7 @@ export class Readiness {
     this.#lostAtMs = performance.now();
     const { message, code = "" } = findRoot(failure);
     const reason = message?.includes(code) ? message : `${message} (${code})`;
-    this.#log.event("error", "database lost", { database: maskAddress(this.#address), reason });
+    this.log.event("error", "database lost", { database: maskAddress(this.address), reason });
   }
 
   #noteReturn(): void {
@@ -114,8 +112,8 @@ export class Readiness {
     this.#backAtMs = performance.now();
     const lostSeconds = (this.#backAtMs - this.#lostAtMs) / 1_000;
     this.#lostAtMs = undefined;
-    const database = maskAddress(this.#address);
-    this.#log.event("info", "database back", { database, lostSeconds });
+    const database = maskAddress(this.address);
+    this.log.event("info", "database back", { database, lostSeconds });
   }
 }
 

@@ -19,10 +19,9 @@ import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
-import { readCertificate } from "./certificate.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { claimPort } from "./port.ts";
+import { claimPort, readCertificate } from "./port.ts";
 import type { FromThread, ToThread } from "./thread.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */

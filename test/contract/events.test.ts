@@ -78,13 +78,11 @@ onEachEngine((garden) => {
     expect(errors.toSorted()).toEqual(expected.toSorted());
   });
 
-  test.each(["text/event-stream;q=0", "application/json, text/event-stream;q=0.5"])(
-    "a client that accepts %s gets a page",
-    async (Accept) => {
-      const { headers } = await call("GET /events", 200, undefined, { Accept });
-      expect(headers.get("Content-Type")).toBe("application/json");
-    },
-  );
+  test("a client that would rather have JSON gets a page", async () => {
+    const Accept = "application/json, text/event-stream;q=0.5";
+    const { headers } = await call("GET /events", 200, undefined, { Accept });
+    expect(headers.get("Content-Type")).toBe("application/json");
+  });
 
   test("a stream sends events as they happen, with who did what", async () => {
     await grow(2);

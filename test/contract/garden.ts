@@ -5,6 +5,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
+import { readConfig } from "../../src/config.ts";
+import { problemInfo } from "../../src/http/problem.ts";
 import { createLog } from "../../src/log.ts";
 import { type Assembly, assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
@@ -34,11 +36,7 @@ type Call = (
 ) => Promise<Reply>;
 
 const codes = new Map(
-  `400 invalid-request, 401 unauthenticated, 403 forbidden, 404 not-found, 405 method-not-allowed,
-  409 conflict, 410 gone, 412 precondition-failed, 413 too-large, 415 unsupported-media-type,
-  422 idempotency-mismatch, 429 rate-limited, 500 internal, 503 unavailable, 507 storage-full`
-    .split(/,\s+/)
-    .map((pair) => [Number(pair.slice(0, 3)), pair.slice(4)]),
+  Object.entries(problemInfo).map(([code, { status }]) => [status, code] as const),
 );
 const exposed =
   "Location, Link, X-Request-Id, ETag, Idempotency-Replayed, Retry-After, RateLimit, RateLimit-Policy";
@@ -173,11 +171,7 @@ export function openService(
       plantsMax: config.usage?.plantsMax,
       withoutEvents: config.events === "off",
     });
-    service.assembly = assemble(
-      { basePath: "", corsOrigins: "*", ...config },
-      service.storage,
-      log,
-    );
+    service.assembly = assemble({ ...readConfig({}, {}), ...config }, service.storage, log);
     await service.assembly.authenticator.refresh();
     service.documented = new DocumentedAnswers(
       await (await service.fetch("GET /openapi.json")).json(),

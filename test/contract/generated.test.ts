@@ -22,21 +22,8 @@ const headerNames = [
   ...["Accept", "X-Request-Id", "Authorization", "Last-Event-ID", "Range", "Cookie"],
 ];
 const oddTexts = [
-  ...[
-    "",
-    "0",
-    "-1",
-    "1e3",
-    "9223372036854775808",
-    "null",
-    "id",
-    "*",
-    '"x"',
-    'W/"x"',
-    "\0",
-    "\ufeff",
-  ],
-  ...["\u2028", "é", "🌱", "%00", "../", "'; DROP TABLE plants; --", "x".repeat(300), "gzip"],
+  ...["", "0", "-1", "1e3", "9223372036854775808", "null", "id", "*", '"x"', 'W/"x"', "\0"],
+  ...["\u2028", "\ufeff", "é", "🌱", "%00", "../", "'; DROP TABLE plants; --", "x".repeat(300)],
   ...["application/jsonl", "text/plain", "text/event-stream", "application/json;charset=latin1"],
 ];
 const oddJson = [

@@ -98,20 +98,20 @@ test.each([
   ["br, GZIP;q=0.5", "gzip"],
   ["gzip; q=0.0, br", null],
   ["br", null],
-])(
-  "with Accept-Encoding: %s, the files of the pages are sent as %s",
-  async (accepted, encoding) => {
-    const [address] = await findAssets("/");
+])("with Accept-Encoding: %s, files are sent as %s, in chunks", async (accepted, encoding) => {
+  const addresses = [...(await findAssets("/")), ...(await findAssets("/docs"))];
+  for (const address of addresses) {
     const plain = await service.fetch(`GET /${address}`);
     const headers = { "Accept-Encoding": accepted };
     const response = await service.fetch(`GET /${address}`, { headers });
     expect(response.headers.get("Content-Encoding")).toBe(encoding);
     expect(response.headers.get("Vary")).toContain("Accept-Encoding");
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    const text = encoding ? Bun.gunzipSync(bytes) : bytes;
-    expect(new TextDecoder().decode(text)).toBe(await plain.text());
-  },
-);
+    const chunks = await Array.fromAsync(response.body ?? []);
+    expect(Math.max(...chunks.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(65_536);
+    const bytes = new Uint8Array(Buffer.concat(chunks));
+    expect((encoding ? Bun.gunzipSync(bytes) : bytes).length).toBe((await plain.bytes()).length);
+  }
+});
 
 test.each(["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"])(
   "/assets/%s is 404",
@@ -124,22 +124,14 @@ onEachEngine(({ anonymous, service }) => {
   test("/metrics is Prometheus text, without a token", async () => {
     const { text, headers } = await anonymous("GET /metrics", 200);
     expect(headers.get("Content-Type")).toMatch(/^text\/plain\b/);
-    const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-    expect(lines.length).toBeGreaterThan(10);
-    const isSample = (line: string) => /^[a-zA-Z_:][\w:]*(?:\{.*\})? \S+$/.test(line);
-    expect(lines.filter((line) => !isSample(line))).toEqual([]);
+    expect(text).toContain("\nplantstore_ready 1\n");
   });
 
-  test("/openapi.json has the base path as its server, and is 304 for a client that has it", async () => {
+  test("/openapi.json has the base path as its server", async () => {
     const { json, headers } = await anonymous("GET /openapi.json", 200);
     expect(headers.get("Content-Type")).toBe("application/json");
     expect(json.servers[0].url).toBe(service.base || "/");
     expect(JSON.stringify(json.components.securitySchemes)).toContain('"scheme":"bearer"');
-    const etag = headers.get("ETag") ?? "";
-    const known = { "If-None-Match": etag };
-    const same = await anonymous("GET /openapi.json", 304, undefined, known);
-    expect([same.text, same.header("ETag")]).toEqual(["", etag]);
-    await anonymous("GET /openapi.json", 200, undefined, { "If-None-Match": '"x"' });
   });
 });
 

@@ -85,12 +85,8 @@ describe("a path that a proxy's rules may not recognize:", () => {
   // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
   const hidden = [
     ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/x/../metrics", "/%2e/metrics"],
-    ...[
-      "/%2E%2e/metrics",
-      "/plants/../metrics?x",
-      "/assets/%2e%2e\\metrics",
-      "http://a/x/../metrics",
-    ],
+    ...["/%2E%2e/metrics", "/plants/../metrics?x", "/assets/%2e%2e\\metrics"],
+    "http://a/x/../metrics",
   ];
   const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
   const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];

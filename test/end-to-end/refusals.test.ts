@@ -115,9 +115,9 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --tls-cert CERT", usage, "--tls-key is missing"],
   ["serve --tls-key KEY", usage, "--tls-cert is missing"],
   ["serve --tls-cert NEW --tls-key KEY", usage, "cannot be read: there is no such file"],
-  ["serve --tls-cert BROKEN --tls-key KEY", usage, "holds no certificate"],
-  ["serve --tls-cert CERT --tls-key CERT", usage, "holds no private key"],
-  ["serve --tls-cert CERT --tls-key OTHER-KEY", usage, "is not the key of"],
+  ["serve --tls-cert BROKEN --tls-key KEY", usage, "are not a certificate and its private key"],
+  ["serve --tls-cert CERT --tls-key CERT", usage, "are not a certificate and its private key"],
+  ["serve --tls-cert CERT --tls-key OTHER-KEY", usage, "are not a certificate and its private key"],
   ["token list --database NEW", failure, "there is no such file"],
 
   ["backup NEW --database NEW", failure, "there is no such file"],
