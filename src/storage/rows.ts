@@ -5,6 +5,7 @@ import { contentFields } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
+import type { GardenRecord } from "./storage.ts";
 
 export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;
 
@@ -14,6 +15,27 @@ export function toGardenRow(row: GardenCounters): GardenRow {
     plants: Number(row.plants),
     keys: Number(row.keys),
     lastEvent: Number(row.last_event),
+  };
+}
+
+export interface GardenListRow {
+  readonly garden: string;
+  readonly plants: bigint;
+  readonly last_event: bigint;
+  readonly at_ms: bigint | null;
+}
+
+export const listGardensStatement = `
+  SELECT garden, plants, last_event, (SELECT at_ms FROM events
+      WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms
+    FROM gardens ORDER BY garden`;
+
+export function toGardenRecord({ garden, plants, last_event, at_ms }: GardenListRow): GardenRecord {
+  return {
+    garden,
+    plants: Number(plants),
+    lastEvent: Number(last_event),
+    lastEventAtMs: toTime(at_ms),
   };
 }
 

@@ -28,9 +28,8 @@ export interface GardenStorage {
   listGardens(): Promise<readonly GardenRecord[]>;
 
   /**
-   * Deletes everything in the garden: plants, events, keys and counters. In small transactions,
-   * each of which leaves the garden's counts exact; if it fails midway, call it again. Returns
-   * whether there was such a garden.
+   * Deletes everything in the garden: plants, events, keys and counters. If it fails midway, the
+   * garden's counts are exact; call it again. Returns whether there was such a garden.
    */
   deleteGarden(garden: string): Promise<boolean>;
 }

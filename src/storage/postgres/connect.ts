@@ -105,6 +105,12 @@ function fallback(
 /** Connections that have reported an error. */
 const brokenClients = new WeakSet<ClientBase>();
 
+/**
+ * The last warning of each connection. If somebody cancels a commit while it waits for its standby,
+ * the server reports success with only a warning, but a failover would lose the commit.
+ */
+export const warnings = new WeakMap<ClientBase, unknown>();
+
 /** Drops every new connection that doesn't fit: a load balancer may lead to any server. */
 export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool {
   const pool = new Pool({
@@ -114,6 +120,9 @@ export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool
     async onConnect(client) {
       // Right away: the connection may break before the pool hands it out.
       client.on("error", () => brokenClients.add(client));
+      client.on("notice", (notice) => {
+        if (notice.code?.startsWith("01")) warnings.set(client, notice);
+      });
       await inTime(client, limits, checkServer(client));
     },
   });

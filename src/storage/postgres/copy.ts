@@ -5,7 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Contents } from "../storage.ts";
 import { hasState } from "./errors.ts";
 import { migrate, requireRights } from "./migrate.ts";
-import { runLong, TransactionRunner } from "./transaction.ts";
+import { TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
 /** Both engines use the same table and column names. */
@@ -13,7 +13,6 @@ const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
 const batchRows = 2_000;
-const transactionMs = 7 * 24 * 60 * 60 * 1000;
 
 export async function fillPostgres(
   url: string,
@@ -38,13 +37,7 @@ export async function fillPostgres(
     );
   };
   try {
-    await runner.run(
-      (client, announceCommit) => runLong(client, () => fill(client), announceCommit),
-      {
-        dueAtMs: performance.now() + transactionMs,
-        advice: "The database now holds all of the store, or nothing.",
-      },
-    );
+    await runner.runLong("The database now holds all of the store, or nothing.", fill);
   } finally {
     await runner.close();
   }
