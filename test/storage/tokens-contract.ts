@@ -34,16 +34,6 @@ export function describeTokens(tested: () => TestedStorage): void {
       expect(await storage.findToken("h2")).toBeUndefined();
     });
 
-    test("exist from the first one on, even after it is revoked", async () => {
-      expect(await storage.hasTokens()).toBe(false);
-      await storage.revokeToken("unknown", 1_000);
-      expect(await storage.hasTokens()).toBe(false);
-      await storage.addToken(tokenRecord());
-      expect(await storage.hasTokens()).toBe(true);
-      await storage.revokeToken("t1", 2_000);
-      expect(await storage.hasTokens()).toBe(true);
-    });
-
     test("are listed in the order in which they were made, even after they are revoked", async () => {
       await storage.addToken(tokenRecord({ id: "b", hash: "1", createdAtMs: 1 }));
       await storage.addToken(tokenRecord({ id: "a", hash: "2", createdAtMs: 2 }));

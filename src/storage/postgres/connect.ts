@@ -31,8 +31,7 @@ export interface ConnectionMode {
  * - pages are read in index order, even if the server has no statistics yet, or planned the
  *   statement while the table was small;
  * - a named statement is planned once, and never compiled;
- * - rows that row-level security would hide are an error;
- * - arrays may hold nulls.
+ * - rows that row-level security would hide are an error.
  */
 const settings = {
   client_min_messages: "warning",
@@ -42,7 +41,6 @@ const settings = {
   plan_cache_mode: "force_generic_plan",
   jit: "off",
   row_security: "off",
-  array_nulls: "on",
 };
 
 const oldestVersion = 15;
