@@ -5,8 +5,7 @@
  */
 import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import { textLength } from "../domain/plant.ts";
-import { groupPlantsMax, groupTextMax } from "../domain/plants.ts";
+import { groupPlantsMax, groupTextMax, textOf } from "../domain/plants.ts";
 import {
   GardenLocked,
   type Outcome,
@@ -258,9 +257,4 @@ export class GroupCommit implements PlantWriter {
     }
     this.#reject(waiting, overloaded);
   }
-}
-
-function textOf(write: Write): number {
-  if (write.kind === "delete") return 0;
-  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
 }
