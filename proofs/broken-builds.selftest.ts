@@ -24,7 +24,7 @@ type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: 
 
 const writer = "storage/sqlite/writer.ts";
 const storeKey = "storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);";
-const storeEvent = "storeEvent.run(...contentValues(event), garden, seq, atMs, type, user, id);";
+const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag);";
 /** On SQLite, a millisecond after the commit. */
 const logLater: Edit = {
   file: writer,

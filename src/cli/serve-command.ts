@@ -125,7 +125,7 @@ async function welcome(service: Service, config: Config, terminal: Terminal): Pr
   const howTo = isFile(config.database)
     ? `${programName} token create USER --database ${database}`
     : `${programName} token create USER, with the same PLANTSTORE_DATABASE as the service`;
-  if (await service.storage.hasTokens()) {
+  if ((await service.storage.countTokenChanges()) > 0) {
     if (terminal.isStderrTty) terminal.say(`To make another token: ${howTo}\n`);
     return;
   }

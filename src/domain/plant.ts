@@ -1,6 +1,6 @@
 /**
- * The plant: its fields, their limits and their types. To add a field, add it to `contentSchemas`:
- * validation, OpenAPI, rules, events, hashes and SQL follow, and the compiler finds the rest.
+ * The plant: its fields, their limits and their types. To add a field, add it to `contentFields`:
+ * validation, OpenAPI, hashes and SQL follow, and the compiler finds the rest.
  */
 import * as v from "valibot";
 
@@ -74,14 +74,18 @@ export const plantIdSchema = v.pipe(
 );
 
 /** What a plant says, besides its id. All of it is text, and what isn't sent is empty. */
-const contentSchemas = { name, tag: v.optional(tagSchema, "") };
+export const contentFields = ["name", "tag"] as const;
 
-export type PlantContent = {
-  readonly [Field in keyof typeof contentSchemas]: v.InferOutput<(typeof contentSchemas)[Field]>;
-};
+export type PlantContent = Readonly<Record<(typeof contentFields)[number], string>>;
 
-/** In the order of the columns. */
-export const contentFields = Object.keys(contentSchemas) as readonly (keyof PlantContent)[];
+/** One text for each field. A statement with such parameters isn't compiled if one is missing. */
+export type ContentValues = TextPerField<typeof contentFields>;
+type TextPerField<Fields> = { -readonly [Index in keyof Fields]: string };
+
+const contentSchemas = { name, tag: v.optional(tagSchema, "") } satisfies Record<
+  keyof PlantContent,
+  unknown
+>;
 
 export interface Plant extends PlantContent {
   readonly id: PlantId;
@@ -133,9 +137,10 @@ const addedFields = contentFields.slice(2);
  * What hashes of a plant are made of. Never change it for a plant with a name and a tag: a retry
  * after an upgrade must have the same hash. So later fields count only where they aren't empty.
  */
-export function hashedContent(plant: PlantContent): readonly unknown[] {
-  const added = addedFields.filter((field) => plant[field] !== "");
-  return [plant.name, plant.tag, ...added.map((field) => [field, plant[field]])];
+export function hashedContent(plant: PlantContent): unknown[] {
+  const hashed: unknown[] = [plant.name, plant.tag];
+  for (const field of addedFields) if (plant[field] !== "") hashed.push([field, plant[field]]);
+  return hashed;
 }
 
 /** A hash of the plant's content, as 22 characters of base64url. */

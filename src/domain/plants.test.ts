@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import { GroupCommit } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Caller } from "./caller.ts";
@@ -23,7 +23,7 @@ beforeEach(async () => {
   folder = makeTemporaryFolder();
   storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
-  const writer = new GroupCommit(storage, groupCommitDefaults);
+  const writer = new GroupCommit(storage);
   plants = new Plants(storage, writer, () => nowMs);
 });
 

@@ -78,40 +78,20 @@ export class Plants {
     return { id: outcome.id, ...contentOf(draft), replayed: outcome.replayed };
   }
 
-  /**
-   * Creates plants in their order, independently of each other, and reports the outcome of each.
-   * They are committed group by group. Fails only if the storage does: then some of the plants may
-   * be stored, and the key settles which.
-   */
-  async createMany(
+  /** Creates plants independently of each other, and reports the outcome of each. See `#writeMany`. */
+  createMany(
     caller: Caller,
     drafts: readonly PlantDraft[],
     idempotencyKey: string | undefined,
     onOutcome: (index: number, draft: PlantDraft, outcome: Outcome) => void,
   ): Promise<void> {
-    let hasCreated = false;
-    try {
-      for (let start = 0, end = 0; start < drafts.length; start = end) {
-        end = endOfGroup(drafts, start);
-        const group = drafts.slice(start, end);
-        const outcomes = await this.#writer.writeAll(
-          group.map((draft, index) => this.#toWrite(caller, draft, idempotencyKey, start + index)),
-          start > 0,
-        );
-        for (const [index, draft] of group.entries()) {
-          const outcome = outcomes[index] as Outcome;
-          hasCreated ||= outcome.kind === "created" && !outcome.replayed;
-          onOutcome(start + index, draft, outcome);
-        }
-      }
-    } catch (error) {
-      if (!hasCreated) throw error;
-      const advice =
-        idempotencyKey === undefined
-          ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
-          : "Send it again with the same Idempotency-Key.";
-      throw toPartialFailure(error, "stored", advice);
-    }
+    const advice =
+      idempotencyKey === undefined
+        ? "Look before you send it again: without an Idempotency-Key, they would be stored twice."
+        : "Send it again with the same Idempotency-Key.";
+    const toWrite = (draft: PlantDraft, index: number) =>
+      this.#toWrite(caller, draft, idempotencyKey, index);
+    return this.#writeMany(drafts, toWrite, onOutcome, `stored. ${advice}`);
   }
 
   /** Fails with `not-found` if the caller's garden holds no such plant. */
@@ -181,41 +161,59 @@ export class Plants {
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
 
-  /** See `#writeMany`. */
+  /** Returns the ids that the garden has no plant for. See `#writeMany`. */
   deleteMany(caller: Caller, ids: readonly PlantId[]): Promise<PlantId[]> {
     const base = this.#writeBase(caller);
-    return this.#writeMany(ids, "deleted", (id) => ({ kind: "delete", ...base, id }));
+    const toWrite = (id: PlantId) => ({ kind: "delete", ...base, id }) as const;
+    return this.#findMissing(ids, toWrite, "deleted");
   }
 
-  /** See `#writeMany`. */
+  /** Returns the ids that the garden has no plant for. See `#writeMany`. */
   patchMany(caller: Caller, ids: readonly PlantId[], change: PlantChange): Promise<PlantId[]> {
     const base = this.#writeBase(caller);
-    return this.#writeMany(ids, "updated", (id) => ({ kind: "patch", ...base, id, change }));
+    const toWrite = (id: PlantId) => ({ kind: "patch", ...base, id, change }) as const;
+    return this.#findMissing(ids, toWrite, "updated");
+  }
+
+  async #findMissing(
+    ids: readonly PlantId[],
+    toWrite: (id: PlantId) => Write,
+    done: "deleted" | "updated",
+  ): Promise<PlantId[]> {
+    const missing: PlantId[] = [];
+    const note = (_: number, id: PlantId, outcome: Outcome) => {
+      if (outcome.kind === "missing") missing.push(id);
+    };
+    await this.#writeMany(ids, toWrite, note, `${done}. Send it again: that is safe.`);
+    return missing;
   }
 
   /**
-   * Commits one write for each id, in groups of one commit each. Returns the ids that the garden
-   * has no plant for. Fails only if the storage does: then some of the writes may be done, and
-   * doing them again is safe.
+   * Commits one write for each item, in their order, group by group. Fails only if the storage
+   * does: then some of the writes may be `done`.
    */
-  async #writeMany(
-    ids: readonly PlantId[],
-    done: "deleted" | "updated",
-    toWrite: (id: PlantId) => Write,
-  ): Promise<PlantId[]> {
-    const missing: PlantId[] = [];
-    for (let first = 0; first < ids.length; first += groupPlantsMax) {
-      const group = ids.slice(first, first + groupPlantsMax);
-      try {
-        const outcomes = await this.#writer.writeAll(group.map(toWrite), first > 0);
-        missing.push(...group.filter((_, index) => outcomes[index]?.kind === "missing"));
-      } catch (error) {
-        // If every id so far was missing, nothing has been changed.
-        if (missing.length === first) throw error;
-        throw toPartialFailure(error, done, "Send it again: that is safe.");
+  async #writeMany<Item>(
+    items: readonly Item[],
+    toWrite: (item: Item, index: number) => Write,
+    onOutcome: (index: number, item: Item, outcome: Outcome) => void,
+    done: string,
+  ): Promise<void> {
+    let hasChanged = false;
+    for (let start = 0, end = 0; start < items.length; start = end) {
+      const group: Write[] = [];
+      for (let text = 0; end < items.length && isOpen(group, text); end++) {
+        const write = toWrite(items[end] as Item, end);
+        text += textOf(write);
+        group.push(write);
+      }
+      const outcomes = await this.#writer.writeAll(group, start > 0).catch((error) => {
+        throw hasChanged ? toPartialFailure(error, done) : error;
+      });
+      for (const [offset, outcome] of outcomes.entries()) {
+        hasChanged ||= isChange(outcome);
+        onOutcome(start + offset, items[start + offset] as Item, outcome);
       }
     }
-    return missing;
   }
 
   #toWrite(
@@ -246,20 +244,25 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-/** Where the group that starts at `start` ends. */
-function endOfGroup(drafts: readonly PlantDraft[], start: number): number {
-  let text = 0;
-  let end = start;
-  while (end < drafts.length && end - start < groupPlantsMax && text < groupTextMax) {
-    text += textLength(drafts[end++] as PlantDraft);
-  }
-  return end;
+function isOpen(group: readonly Write[], text: number): boolean {
+  return group.length < groupPlantsMax && text < groupTextMax;
 }
 
-/** Whatever the storage says of one group, others may be stored or deleted. */
-function toPartialFailure(error: unknown, done: string, advice: string): unknown {
+function isChange(outcome: Outcome): boolean {
+  if (outcome.kind === "created") return !outcome.replayed;
+  return outcome.kind === "deleted" || outcome.kind === "patched";
+}
+
+/** How many characters the write stores. */
+export function textOf(write: Write): number {
+  if (write.kind === "delete") return 0;
+  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
+}
+
+/** Whatever the storage says of one group, others are stored or deleted. */
+function toPartialFailure(error: unknown, done: string): unknown {
   if (!(error instanceof PlantStoreError)) return error;
-  const message = `The database failed during this request. Some of the plants may have been ${done}. ${advice}`;
+  const message = `The database failed during this request. Some of the plants may have been ${done}`;
   return new PlantStoreError("unavailable", message, { cause: error });
 }
 

@@ -244,9 +244,6 @@ export interface TokenUse {
 export interface TokenStorage {
   findToken(hash: string): Promise<TokenRecord | undefined>;
 
-  /** Whether a token was ever made: in the same time, however many there are. */
-  hasTokens(): Promise<boolean>;
-
   /** Every token ever made, the oldest first. */
   listTokens(): Promise<readonly TokenRecord[]>;
 
@@ -255,7 +252,7 @@ export interface TokenStorage {
   /** Whether there was an unrevoked token with this id. */
   revokeToken(id: string, nowMs: number): Promise<boolean>;
 
-  /** A number that is different after every `addToken` and `revokeToken`, by any process. */
+  /** Different after every `addToken` and `revokeToken`, by any process; 0 before the first. */
   countTokenChanges(): Promise<number>;
 
   /** Notes when tokens were last used. Never moves a time back, and is not a token change. */

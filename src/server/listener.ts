@@ -17,7 +17,7 @@ import { ReservedBytes } from "../http/reserved-bytes.ts";
 import { Scheduler } from "../http/scheduler.ts";
 import type { Log } from "../log.ts";
 import { Metrics } from "../metrics.ts";
-import { GroupCommit, groupCommitDefaults } from "../storage/group-commit.ts";
+import { GroupCommit } from "../storage/group-commit.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { version } from "../version.ts";
@@ -151,7 +151,6 @@ export function assemble(
 ) {
   const { usage, certificate } = config;
   const writer = new GroupCommit(storage, {
-    ...groupCommitDefaults,
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
     onCommit(outcomes, durationMs) {
       metrics.countCommit(outcomes.length, durationMs);

@@ -5,8 +5,7 @@
  */
 import { FairQueue } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import { textLength } from "../domain/plant.ts";
-import { groupPlantsMax, groupTextMax } from "../domain/plants.ts";
+import { groupPlantsMax, groupTextMax, textOf } from "../domain/plants.ts";
 import {
   GardenLocked,
   type Outcome,
@@ -16,34 +15,21 @@ import {
 } from "../domain/ports.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 
-export interface GroupCommitOptions {
-  readonly groupWritesMax: number;
-  /** One garden's writes in a group while others wait. */
-  readonly gardenWritesMax: number;
-  /** How many characters the names and tags of one garden's writes may have in a group. */
-  readonly gardenTextMax: number;
-  /** A commit that takes longer is reported to `onSlow` while it goes on. */
-  readonly slowMs: number;
-  /** How long a commit may take. After that its outcome is unknown. */
-  readonly deadlineMs: number;
+/** Whoever counts commits, and reports them. */
+interface CommitObserver {
   /** A group is about to be committed; its first write has waited for that long. */
-  readonly onStart: (waitedMs: number) => void;
-  readonly onCommit: (outcomes: readonly Outcome[], durationMs: number) => void;
-  readonly onFailure: (error: PlantStoreError) => void;
-  readonly onSlow: () => void;
+  onStart?(waitedMs: number): void;
+  onCommit?(outcomes: readonly Outcome[], durationMs: number): void;
+  onFailure?(error: PlantStoreError): void;
+  /** A commit takes long, and goes on. */
+  onSlow?(): void;
 }
 
-export const groupCommitDefaults = {
-  groupWritesMax: 1024,
-  gardenWritesMax: groupPlantsMax,
-  gardenTextMax: groupTextMax,
-  slowMs: 3_000,
-  deadlineMs: 10_000,
-  onStart() {},
-  onCommit() {},
-  onFailure() {},
-  onSlow() {},
-} as const;
+/** While other gardens wait, one garden has at most `groupPlantsMax` of them. */
+export const groupWritesMax = 1_024;
+const slowMs = 3_000;
+/** How long a commit may take. After that its outcome is unknown. */
+export const deadlineMs = 10_000;
 
 /** Resolving more in one tick delayed other requests by 10 ms. */
 const settledPerTick = 128;
@@ -56,7 +42,7 @@ const settledPerTick = 128;
 const gatheringTicks = 4;
 
 /** How long a garden's writes are refused at once after another program has locked it. */
-const lockedMs = 1_000;
+export const lockedMs = 1_000;
 
 const gardenLocked = new PlantStoreError(
   "unavailable",
@@ -79,7 +65,7 @@ type Group = readonly WaitingWrites[];
 
 export class GroupCommit implements PlantWriter {
   readonly #storage: Pick<PlantStorage, "apply">;
-  readonly #options: GroupCommitOptions;
+  readonly #observer: CommitObserver;
   readonly #waiting = new FairQueue<WaitingWrites>();
   /** Gardens that another program has locked, and until when their writes are refused at once. */
   readonly #lockedUntilMs = new Map<string, number>();
@@ -89,9 +75,9 @@ export class GroupCommit implements PlantWriter {
   /** Groups that are not fully settled yet. */
   #settling = 0;
 
-  constructor(storage: Pick<PlantStorage, "apply">, options: GroupCommitOptions) {
+  constructor(storage: Pick<PlantStorage, "apply">, observer: CommitObserver = {}) {
     this.#storage = storage;
-    this.#options = options;
+    this.#observer = observer;
   }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
@@ -140,11 +126,10 @@ export class GroupCommit implements PlantWriter {
   }
 
   async #commitAll(): Promise<void> {
-    const { slowMs, deadlineMs, onSlow } = this.#options;
     for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
       const taken = group;
       let timer = setTimeout(() => {
-        onSlow();
+        this.#observer.onSlow?.();
         timer = setTimeout(() => this.#giveUp(taken), deadlineMs - slowMs);
       }, slowMs);
       await this.#commit(group);
@@ -157,29 +142,26 @@ export class GroupCommit implements PlantWriter {
 
   /** The next group. What has waited too long and still doesn't fit into it is refused. */
   #takeGroup(): Group {
-    const { groupWritesMax, gardenTextMax, onStart } = this.#options;
     // A garden that is alone may fill the group: larger groups are faster.
-    const isAlone = this.#waiting.gardens === 1;
-    const gardenWritesMax = isAlone ? groupWritesMax : this.#options.gardenWritesMax;
+    const gardenWritesMax = this.#waiting.gardens === 1 ? groupWritesMax : groupPlantsMax;
     const group: WaitingWrites[] = [];
     let groupWrites = 0;
-    let oldestMs = Number.POSITIVE_INFINITY;
-    const ofGardens = new Map<string, { writes: number; text: number }>();
+    /** By garden, what the group has of it. */
+    const taken = new Map<string, { readonly writes: number; readonly text: number }>();
     const fits = (garden: string, { writes, text }: WaitingWrites) => {
       if (group.length > 0 && groupWrites + writes.length > groupWritesMax) return false;
-      const own = ofGardens.get(garden);
+      const own = taken.get(garden);
       if (own === undefined) return true;
-      return own.writes + writes.length <= gardenWritesMax && own.text + text <= gardenTextMax;
+      return own.writes + writes.length <= gardenWritesMax && own.text + text <= groupTextMax;
     };
     for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
       const { garden, writes, text } = next.item;
-      const own = ofGardens.get(garden) ?? { writes: 0, text: 0 };
-      ofGardens.set(garden, { writes: own.writes + writes.length, text: own.text + text });
+      const own = taken.get(garden) ?? { writes: 0, text: 0 };
+      taken.set(garden, { writes: own.writes + writes.length, text: own.text + text });
+      if (group.length === 0) this.#observer.onStart?.(performance.now() - next.queuedAtMs);
       groupWrites += writes.length;
-      oldestMs = Math.min(oldestMs, next.queuedAtMs);
       group.push(next.item);
     }
-    if (group.length > 0) onStart(performance.now() - oldestMs);
     if (this.#waiting.length > 0) this.#refuseLate(overloaded);
     return group;
   }
@@ -207,32 +189,29 @@ export class GroupCommit implements PlantWriter {
     } catch (error) {
       return this.#recover(group, error);
     }
-    this.#options.onCommit(outcomes, performance.now() - startedAtMs);
+    this.#observer.onCommit?.(outcomes, performance.now() - startedAtMs);
     this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
   }
 
-  /** Commits again what didn't cause the failure, and rejects the rest. */
+  /** Rejects what caused the failure, or may have, and commits the rest again. */
   async #recover(group: Group, error: unknown): Promise<void> {
     if (error instanceof PlantStoreError) {
-      this.#options.onFailure(error);
+      this.#observer.onFailure?.(error);
       this.#reject(group, error);
       // These waited for it long enough: the next try may take as long, and fail as well.
       if (error.code === "unavailable") this.#refuseLate(storageError("unavailable", error));
       return;
     }
-    const gardens = Map.groupBy(group, ({ garden }) => garden);
-    if (error instanceof GardenLocked) {
-      if (gardens.size > 1) {
-        for (const part of gardens.values()) await this.#commit(part);
-        return;
-      }
-      const [garden] = gardens.keys();
-      this.#lockedUntilMs.set(garden as string, performance.now() + lockedMs);
-      return this.#reject(group, gardenLocked);
+    // A garden or a write is at fault, not the storage: tried alone, only that one fails.
+    const isLocked = error instanceof GardenLocked;
+    const parts = Map.groupBy(group, (entry) => (isLocked ? entry.garden : entry));
+    if (parts.size > 1) {
+      for (const part of parts.values()) await this.#commit(part);
+      return;
     }
-    if (group.length === 1) return this.#reject(group, error);
-    // One of the writes is at fault, not the storage: tried alone, only that one fails.
-    for (const entry of group) await this.#commit([entry]);
+    const { garden } = group[0] as WaitingWrites;
+    if (isLocked) this.#lockedUntilMs.set(garden, performance.now() + lockedMs);
+    this.#reject(group, isLocked ? gardenLocked : error);
   }
 
   /** Why a write isn't even queued, if so. */
@@ -263,7 +242,6 @@ export class GroupCommit implements PlantWriter {
 
   /** Unless the next group is full already. */
   async #gather(): Promise<void> {
-    const { groupWritesMax } = this.#options;
     for (let tick = 0; tick < gatheringTicks && this.#waiting.length < groupWritesMax; tick++) {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -279,9 +257,4 @@ export class GroupCommit implements PlantWriter {
     }
     this.#reject(waiting, overloaded);
   }
-}
-
-function textOf(write: Write): number {
-  if (write.kind === "delete") return 0;
-  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
 }

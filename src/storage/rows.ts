@@ -1,10 +1,11 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
 import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
-import { contentFields, contentOf, type PlantContent } from "../domain/plant.ts";
+import { contentFields } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
+import type { GardenRecord } from "./storage.ts";
 
 export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;
 
@@ -14,6 +15,27 @@ export function toGardenRow(row: GardenCounters): GardenRow {
     plants: Number(row.plants),
     keys: Number(row.keys),
     lastEvent: Number(row.last_event),
+  };
+}
+
+export interface GardenListRow {
+  readonly garden: string;
+  readonly plants: bigint;
+  readonly last_event: bigint;
+  readonly at_ms: bigint | null;
+}
+
+export const listGardensStatement = `
+  SELECT garden, plants, last_event, (SELECT at_ms FROM events
+      WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms
+    FROM gardens ORDER BY garden`;
+
+export function toGardenRecord({ garden, plants, last_event, at_ms }: GardenListRow): GardenRecord {
+  return {
+    garden,
+    plants: Number(plants),
+    lastEvent: Number(last_event),
+    lastEventAtMs: toTime(at_ms),
   };
 }
 
@@ -32,20 +54,10 @@ export const contentColumns = contentFields.join(", ");
 /** In PostgreSQL, which counts code points. */
 export const contentLength = contentFields.map((field) => `length(${field})`).join(" + ");
 
-const fieldsCount = contentFields.length;
-
-export function contentValues(plant: PlantContent): string[] {
-  const values = new Array<string>(fieldsCount);
-  for (let index = 0; index < fieldsCount; index++) {
-    values[index] = plant[contentFields[index] as keyof PlantContent];
-  }
-  return values;
-}
-
 export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
 
-export function toEvent({ seq, at_ms, type, user, id, ...content }: EventRow): GardenEvent {
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, ...contentOf(content) };
+export function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
 }
 
 export interface TokenRow {

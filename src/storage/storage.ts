@@ -2,6 +2,7 @@
  * A storage as a whole: how it is opened, shared and closed. What the domain needs of it is in
  * domain/ports.ts.
  */
+import { PlantStoreError } from "../domain/errors.ts";
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
 import type { Order, PlantStorage, TokenStorage } from "../domain/ports.ts";
 
@@ -28,9 +29,8 @@ export interface GardenStorage {
   listGardens(): Promise<readonly GardenRecord[]>;
 
   /**
-   * Deletes everything in the garden: plants, events, keys and counters. In small transactions,
-   * each of which leaves the garden's counts exact; if it fails midway, call it again. Returns
-   * whether there was such a garden.
+   * Deletes everything in the garden: plants, events, keys and counters. If it fails midway, the
+   * garden's counts are exact; call it again. Returns whether there was such a garden.
    */
   deleteGarden(garden: string): Promise<boolean>;
 }
@@ -120,6 +120,16 @@ export const defaultConnectionLimits: ConnectionLimits = {
 
 /** How long a storage that is being closed may take to finish what is under way. */
 export const closeMs = 2_000;
+
+/** Which schema can be opened. Fails in words that follow "Cannot open …: "; 0 is an empty store. */
+export function checkSchema(found: number, newest: number): void {
+  if (found === newest || found === 0) return;
+  const reason =
+    found > newest
+      ? `its schema is ${found}, and this version knows schemas up to ${newest}: use a newer version`
+      : `its schema is ${found}, of version 1.0 or older: open it with 2.0 first`;
+  throw new PlantStoreError("unavailable", reason);
+}
 
 /** Where a read goes on after an id; absent after the last possible one. */
 export function idAfter(after: PlantId | undefined, order: Order = "asc"): PlantId | undefined {

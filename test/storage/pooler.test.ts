@@ -1,29 +1,30 @@
 /** The storage contract behind PgBouncer in transaction mode: nothing rests on a session. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openPostgres } from "../../src/storage/postgres/engine.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { skipsWithoutPooler, startPooler, type TransactionPooler } from "../transaction-pooler.ts";
 import { describeStorage } from "./storage-contract.ts";
-import { create, created, PostgresStorages } from "./tested-storage.ts";
+import { create, created, reuse } from "./tested-storage.ts";
 
 describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
   let database: TestDatabase;
   let pooler: TransactionPooler;
-  let storages: PostgresStorages;
+  let storage: Storage;
 
   beforeAll(async () => {
     database = await makeDatabase();
     pooler = await startPooler(database.url);
-    storages = new PostgresStorages(database, pooler.url);
+    storage = await openPostgres(pooler.url, { isServing: true });
   });
 
   afterAll(async () => {
-    await storages.close();
+    await storage.close();
     await pooler.stop();
     await database.drop();
   });
 
-  describeStorage("PostgreSQL", (options) => storages.make(options));
+  describeStorage("PostgreSQL", async () => reuse(storage, database, pooler.url));
 
   test("names that a pooler lets us give, and then does not know, are done without", async () => {
     await database.query(

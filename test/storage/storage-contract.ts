@@ -1,28 +1,45 @@
-/** The promises of src/domain/ports.ts as tests. Every engine runs them; none is named here. */
+/**
+ * The promises of src/domain/ports.ts that an engine itself keeps: it stores exactly, reads in
+ * order and in bounds, forgets, and shares with other processes. What a write comes to is decided
+ * by rules.ts: rules.test.ts compares that with a model, equality.test.ts the engines with each
+ * other, and test/contract/ shows it to clients of both.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { assignedIdMax, contentHash, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
+import { assignedIdMax, plantIdMax, plantIdMin } from "../../src/domain/plant.ts";
 import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
+import type { TokenRecord } from "../../src/domain/token.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
-import { describeEvents } from "./events-contract.ts";
-import { describeGardens } from "./gardens-contract.ts";
-import { describeKeys } from "./keys-contract.ts";
-import { describeQuota } from "./quota-contract.ts";
 import {
   applyPatiently,
   create,
   created,
   put,
   remove,
-  type StorageWish,
   type TestedStorage,
 } from "./tested-storage.ts";
-import { describeTokens } from "./tokens-contract.ts";
 
-export function describeStorage(
-  engine: string,
-  make: (options?: StorageWish) => Promise<TestedStorage>,
-): void {
+const times = <Item>(count: number, make: (index: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+const dayMs = 86_400_000;
+const keyed = (key: string, nowMs = 0, name = "Fern") =>
+  create({ name, idempotency: { key, nowMs, expiresAtMs: nowMs + dayMs } });
+
+const token: TokenRecord = {
+  id: "t1",
+  hash: "h1",
+  user: "alice",
+  garden: "home",
+  scope: "read",
+  note: "for the \u{1f33f}",
+  createdAtMs: 1_000,
+  expiresAtMs: 5_000,
+  revokedAtMs: undefined,
+  lastUsedAtMs: undefined,
+};
+
+export function describeStorage(engine: string, make: () => Promise<TestedStorage>): void {
   describe(`storage on ${engine}`, () => {
     let tested: TestedStorage;
     let storage: Storage;
@@ -34,60 +51,66 @@ export function describeStorage(
 
     afterEach(() => tested.remove());
 
-    async function apply(...writes: Write[]): Promise<readonly Outcome[]> {
-      return applyPatiently(storage, writes);
-    }
+    const apply = (...writes: Write[]) => applyPatiently(storage, writes);
 
-    async function ids(garden = "home"): Promise<bigint[]> {
-      const plants = await storage.list(garden, undefined, 1_000);
+    async function ids(
+      after?: bigint,
+      count = 9,
+      options: ListOptions & { garden?: string } = {},
+    ): Promise<bigint[]> {
+      const plants = await storage.list(options.garden ?? "home", after, count, options);
       return plants.map(({ id }) => id);
     }
 
+    async function seqs(garden = "home", after = 0): Promise<number[]> {
+      const { events } = await storage.readEvents(garden, after, 10_000, 1e6);
+      return events.map(({ seq }) => seq);
+    }
+
+    async function forgetEvents(beforeMs: number, of = storage): Promise<void> {
+      let garden: string | undefined = "";
+      while (garden !== undefined) garden = await of.forgetEvents(beforeMs, garden);
+    }
+
     describe("plants", () => {
-      test("holds ids exactly over the whole 64-bit range and lists them in order", async () => {
-        const given = [plantIdMax, 0n, 2n ** 53n + 1n, -1n, 2n ** 53n, plantIdMin, 1n];
-        await apply(...given.map((id) => create({ id })));
+      test("have exact ids over the whole 64-bit range, and are listed by them", async () => {
         const sorted = [plantIdMin, -1n, 0n, 1n, 2n ** 53n, 2n ** 53n + 1n, plantIdMax];
+        await apply(...sorted.toReversed().map((id) => create({ id })));
         expect(await ids()).toEqual(sorted);
+        expect(await ids(undefined, 2)).toEqual([plantIdMin, -1n]);
+        expect(await ids(plantIdMin, 1)).toEqual([-1n]);
+        expect(await ids(4n)).toEqual(sorted.slice(4));
+        expect(await ids(plantIdMax)).toEqual([]);
       });
 
-      test("lists the plants with a tag, of its garden, in order and in pages", async () => {
+      test("with a tag are listed in order and in pages, of their garden only", async () => {
         const tags = ["", "a", "b", "a", "A", "a", "a "];
         await apply(...tags.map((tag) => create({ tag })), create({ tag: "a", garden: "other" }));
-        const tagged = async (tag: string, after?: bigint, count = 9, textMax?: number) =>
-          (await storage.list("home", after, count, { tag, textMax })).map(({ id }) => id);
-        expect(await tagged("a")).toEqual([2n, 4n, 6n]);
-        expect(await tagged("a", 2n)).toEqual([4n, 6n]);
-        expect(await tagged("a", 2n, 1)).toEqual([4n]);
-        expect(await tagged("a", undefined, 9, 1)).toEqual([2n]);
-        expect(await tagged("")).toEqual([1n]);
-        expect(await tagged("c")).toEqual([]);
+        expect(await ids(undefined, 9, { tag: "a" })).toEqual([2n, 4n, 6n]);
+        expect(await ids(2n, 1, { tag: "a" })).toEqual([4n]);
+        expect(await ids(undefined, 9, { tag: "a", textMax: 1 })).toEqual([2n]);
+        expect(await ids(undefined, 9, { tag: "" })).toEqual([1n]);
+        expect(await ids(undefined, 9, { tag: "c" })).toEqual([]);
       });
 
-      test("lists plants in descending order, of its garden or with a tag, in pages", async () => {
-        const tags = ["a", "b", "a", "a"];
+      test("are listed in descending order, with a tag or without, in pages", async () => {
         await apply(
-          ...tags.map((tag) => create({ tag })),
+          ...["a", "b", "a", "a"].map((tag) => create({ tag })),
           ...[plantIdMin, plantIdMax].map((id) => create({ id, tag: "a " })),
           create({ tag: "a", garden: "other" }),
         );
-        const listed = async (
-          after: bigint | undefined,
-          count: number,
-          options: ListOptions = {},
-        ) =>
-          (await storage.list("home", after, count, { ...options, order: "desc" })).map(
-            ({ id }) => id,
-          );
-        expect(await listed(undefined, 9)).toEqual([plantIdMax, 4n, 3n, 2n, 1n, plantIdMin]);
-        expect(await listed(4n, 2)).toEqual([3n, 2n]);
-        expect(await listed(4n, 9, { textMax: 10 })).toEqual([3n, 2n]);
-        expect(await listed(plantIdMin, 9)).toEqual([]);
-        expect(await listed(undefined, 9, { tag: "a" })).toEqual([4n, 3n, 1n]);
-        expect(await listed(4n, 9, { tag: "a", textMax: 1 })).toEqual([3n]);
+        const order = "desc";
+        expect(await ids(undefined, 9, { order })).toEqual([
+          ...[plantIdMax, 4n, 3n, 2n, 1n, plantIdMin],
+        ]);
+        expect(await ids(4n, 2, { order })).toEqual([3n, 2n]);
+        expect(await ids(4n, 9, { order, textMax: 10 })).toEqual([3n, 2n]);
+        expect(await ids(plantIdMin, 9, { order })).toEqual([]);
+        expect(await ids(undefined, 9, { order, tag: "a" })).toEqual([4n, 3n, 1n]);
+        expect(await ids(4n, 9, { order, tag: "a", textMax: 1 })).toEqual([3n]);
       });
 
-      test("counts plants by tag in code point order, so many at a time", async () => {
+      test("are counted by tag in code point order, so many at a time", async () => {
         const tags = ["b", "", "a", "\u{1f33f}", "\uff21", "a", "B", "a"];
         await apply(
           ...tags.map((tag) => create({ tag })),
@@ -114,214 +137,270 @@ export function describeStorage(
         expect(await counted("\u{1f33f}", 5n, 9)).toEqual([]);
       });
 
-      test("keeps gardens apart, even in a group of deletions only", async () => {
+      test("of gardens with like names are kept apart, even in a group of deletions only", async () => {
         const gardens = ["a", "A", "a b"];
         await apply(...gardens.map((garden) => create({ id: 7n, garden })));
         const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
         expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
-        expect(await Promise.all(gardens.map(ids))).toEqual([[], [7n], [7n]]);
-        expect(await apply(create({ garden: "b" }), create({ garden: "A" }))).toEqual([
-          created(1n),
-          created(8n),
-        ]);
+        const found = gardens.map((garden) => ids(undefined, 9, { garden }));
+        expect(await Promise.all(found)).toEqual([[], [7n], [7n]]);
       });
-    });
 
-    describe("the version", () => {
-      test("changes with every change of the garden, by any process", async () => {
-        const version = () => storage.version("home");
-        const before = version();
-        if (before === undefined) return;
-        expect(version()).toEqual(before);
+      test("are as before when a group fails, with their events and their count", async () => {
         await apply(create());
-        const afterOwn = version();
-        expect(afterOwn?.all).not.toBe(before.all);
-        const other = await tested.openAgain();
-        await other.apply([create()]);
-        await other.close();
-        await waitFor(() => (version()?.all === afterOwn?.all ? undefined : true));
+        const broken = create({ name: null as unknown as string });
+        for (const write of [create(), put()]) {
+          expect(await apply(write, broken).catch((error) => error)).toBeInstanceOf(Error);
+        }
+        expect([await ids(), await storage.countPlants("home")]).toEqual([[1n], 1]);
+        expect(await storage.readEvents("home", 1, 9, 99)).toEqual({ events: [], lastEvent: 1 });
       });
 
-      test("ignores appends where asked to, but no other change", async () => {
-        const withoutAppends = () => storage.version("home")?.withoutAppends;
-        await apply(create());
-        const before = withoutAppends();
-        if (before === undefined) return;
-        await apply(create(), create());
-        expect(withoutAppends()).toBe(before);
-        await apply(create({ id: 77n }));
-        const afterGivenId = withoutAppends();
-        expect(afterGivenId).not.toBe(before);
-        await apply(put({ id: 77n, name: "other" }));
-        const afterPut = withoutAppends();
-        expect(afterPut).not.toBe(afterGivenId);
-        await apply(remove(1n));
-        expect(withoutAppends()).not.toBe(afterPut);
-      });
-    });
-
-    describe("assigned ids", () => {
-      test("start at 1 and go up by one, even after a deletion and a higher given id", async () => {
-        expect(await apply(create(), create())).toEqual([created(1n), created(2n)]);
-        await apply(remove(2n));
-        expect(await apply(create())).toEqual([created(3n)]);
-        await apply(create({ id: 41n }));
-        expect(await apply(create())).toEqual([created(42n)]);
-      });
-
-      test("are not moved by given ids outside the counted range", async () => {
-        const outside = [0n, -5n, plantIdMax, assignedIdMax + 1n];
-        await apply(...outside.map((id) => create({ id })), put({ id: assignedIdMax + 2n }));
-        expect(await apply(create())).toEqual([created(1n)]);
-      });
-
-      test("end at the highest, with ids above it in use or not", async () => {
-        await apply(create({ id: assignedIdMax - 2n }), create({ id: assignedIdMax + 1n }));
+      test("end at the highest assigned id, with ids above it in use or not", async () => {
+        await apply(create({ id: assignedIdMax - 1n }), create({ id: assignedIdMax + 1n }));
         const exhausted: Outcome = { kind: "exhausted" };
-        expect(await apply(create(), create(), create())).toEqual([
-          created(assignedIdMax - 1n),
-          created(assignedIdMax),
-          exhausted,
-        ]);
-        expect(await apply(create(), create({ id: 5n }))).toEqual([exhausted, created(5n)]);
+        expect(await apply(create(), create())).toEqual([created(assignedIdMax), exhausted]);
         await apply(remove(assignedIdMax));
         expect(await apply(create())).toEqual([exhausted]);
       });
     });
 
-    describe("a put", () => {
-      const failed: Outcome = { kind: "precondition-failed" };
-      const replaced: Outcome = { kind: "replaced" };
-      const plants = () => storage.list("home", undefined, 10);
-      const hashOf = (name: string) => contentHash({ name, tag: "" });
+    test("the version changes with every change, by any process, and ignores appends where asked to", async () => {
+      await apply(create());
+      let before = storage.version("home");
+      if (before === undefined) return;
+      expect(storage.version("home")).toEqual(before);
+      const other = await tested.openAgain();
+      await other.apply([create()]);
+      await other.close();
+      await waitFor(() => storage.version("home")?.all !== before?.all || undefined);
+      before = storage.version("home");
+      await apply(create(), create());
+      expect(storage.version("home")?.all).not.toBe(before?.all);
+      expect(storage.version("home")?.withoutAppends).toBe(before?.withoutAppends);
+      for (const write of [create({ id: 77n }), put({ id: 77n, name: "x" }), remove(1n)]) {
+        before = storage.version("home");
+        await apply(write);
+        expect(storage.version("home")?.withoutAppends).not.toBe(before?.withoutAppends);
+      }
+    });
 
-      test("creates a plant, or replaces its name and tag", async () => {
-        expect(await apply(put({ name: "Ivy" }))).toEqual([created(7n)]);
-        expect(await apply(put({ name: "Fern", tag: "hall" }))).toEqual([replaced]);
-        expect(await plants()).toEqual([{ id: 7n, name: "Fern", tag: "hall" }]);
-        const tagged = await storage.list("home", undefined, 10, { tag: "hall" });
-        expect(tagged).toEqual(await plants());
-        expect(await storage.list("other", undefined, 10)).toEqual([]);
+    describe("idempotency keys", () => {
+      test("hold until they expire, and not longer", async () => {
+        await apply(keyed("k"));
+        expect(await apply(keyed("k", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k", dayMs, "x"))).toEqual([created(2n)]);
+        expect(await apply(keyed("k", dayMs + 1, "x"))).toEqual([created(2n, true)]);
       });
 
-      test("is decided in the order of its group, with creates and deletions", async () => {
-        const outcomes = await apply(
-          put({ name: "a" }),
-          create({ id: 7n }),
-          put({ name: "b" }),
-          remove(7n),
-          remove(7n),
-          put({ name: "c" }),
-          create(),
-          put({ id: 8n, name: "d" }),
-          put({ id: 9n }),
-          remove(9n),
-        );
-        expect(outcomes.map(({ kind }) => kind)).toEqual([
-          ...(["created", "taken", "replaced", "deleted", "missing"] as const),
-          ...(["created", "created", "replaced", "created", "deleted"] as const),
-        ]);
-        expect((await plants()).map(({ id, name }) => [id, name])).toEqual([
-          [7n, "c"],
-          [8n, "d"],
-        ]);
-        expect(await storage.countPlants("home")).toBe(2);
-        expect(await apply(create())).toEqual([created(10n)]);
+      test("are forgotten once expired, in bounded steps, until there are none left", async () => {
+        const many = times(2_500, (index) => keyed(`k${index}`));
+        await apply(...many);
+        expect(await storage.forgetKeys(dayMs - 1)).toBe(false);
+        expect(await apply(keyed("k0", 0, "x"))).toEqual([{ kind: "mismatch" }]);
+        let steps = 1;
+        while (await storage.forgetKeys(dayMs)) steps++;
+        expect(steps).toBeGreaterThan(1);
+        expect(await apply(many[2_499] as Write)).toEqual([created(2_501n)]);
       });
 
-      test("happens only if the plant is as expected", async () => {
-        const ifMatch = (names: string[]) => ({ preconditions: { ifMatch: names.map(hashOf) } });
-        await apply(put({ name: "a" }));
-        expect(await apply(put({ name: "b", ...ifMatch(["x"]) }))).toEqual([failed]);
-        expect(await apply(put({ name: "b", ...ifMatch([]) }))).toEqual([failed]);
-        expect(await apply(put({ name: "b", ...ifMatch(["x", "a"]) }))).toEqual([replaced]);
-        expect(await apply(put({ name: "c", ...ifMatch(["a"]) }))).toEqual([failed]);
-        expect(await apply(put({ id: 8n, ...ifMatch(["Fern"]) }))).toEqual([failed]);
-        expect(await plants()).toEqual([{ id: 7n, name: "b", tag: "" }]);
-      });
-
-      test("happens only if the plant is there, or only if it isn't", async () => {
-        const there = { preconditions: { ifMatch: "*" } } as const;
-        const absent = { preconditions: { ifNoneMatch: "*" } } as const;
-        const both = { preconditions: { ifMatch: "*", ifNoneMatch: "*" } } as const;
-        expect(await apply(put(there), put(absent), put(absent), put(there), put(both))).toEqual([
-          failed,
-          created(7n),
-          failed,
-          replaced,
-          failed,
-        ]);
-      });
-
-      test("of several with the same precondition succeeds once, in a group and at once", async () => {
-        await apply(put({ name: "a" }));
-        const rename = (name: string) => put({ name, preconditions: { ifMatch: [hashOf("a")] } });
-        expect(await apply(rename("b"), rename("c"))).toEqual([replaced, failed]);
-        await apply(put({ name: "a" }));
-        const names = Array.from({ length: 20 }, (_, index) => `name ${index}`);
-        const outcomes = await Promise.all(names.map((name) => apply(rename(name))));
-        expect(outcomes.flat().filter(({ kind }) => kind === "replaced")).toHaveLength(1);
-        const winner = outcomes.findIndex(([outcome]) => outcome?.kind === "replaced");
-        expect((await plants())[0]?.name).toBe(`name ${winner}`);
+      test("that are alike at their start or end are not taken for each other", async () => {
+        const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
+        for (const isReplayed of [false, true]) {
+          const outcomes = keys.map((_, index) => created(BigInt(index + 1), isReplayed));
+          expect(await apply(...keys.map((key) => keyed(key)))).toEqual(outcomes);
+        }
       });
     });
 
-    test("a delete happens only if the plant is as expected", async () => {
-      const failed: Outcome = { kind: "precondition-failed" };
-      const missing: Outcome = { kind: "missing" };
-      await apply(create({ id: 7n }));
-      const expecting = (ifMatch: "*" | string[], id = 7n) => ({
-        ...remove(id),
-        preconditions: { ifMatch },
-      });
-      const hash = contentHash({ name: "Fern", tag: "" });
-      expect(await apply(expecting(["x"]), expecting("*", 8n), expecting([hash], 8n))).toEqual([
-        failed,
-        missing,
-        missing,
-      ]);
-      expect(await apply(expecting(["x", hash]), expecting("*"))).toEqual([
-        { kind: "deleted" } as const,
-        missing,
-      ]);
-    });
+    describe("events", () => {
+      const read = (after: number, count: number, textMax: number) =>
+        storage.readEvents("home", after, count, textMax);
 
-    describe("the count of plants", () => {
-      test("is exact after writes of every kind, in every garden", async () => {
-        expect(await storage.countPlants("home")).toBe(0);
-        const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 9 } });
-        await apply(create(), keyed, keyed, create({ id: 1n }), create({ garden: "other" }));
-        expect(await storage.countPlants("home")).toBe(2);
-        await apply(create(), create());
-        await apply(put(), put(), remove(7n), remove(7n), remove(1n), put({ id: -3n }));
-        expect(await storage.countPlants("home")).toBe(4);
-        expect(await storage.countPlants("other")).toBe(1);
-        expect(await ids()).toHaveLength(4);
+      test("are read in each garden from a number on, up to so many or so much text, but at least one", async () => {
+        const names = ["a".repeat(9), "b", "c"];
+        await apply(...names.map((name) => create({ name })), create({ garden: "other" }));
+        expect([await seqs("other"), await seqs("home", 1)]).toEqual([[1], [2, 3]]);
+        expect((await read(0, 2, 99)).events).toHaveLength(2);
+        expect((await read(0, 9, 10)).events).toHaveLength(2);
+        expect((await read(0, 9, 1)).events).toHaveLength(1);
+        expect(await read(3, 9, 99)).toEqual({ events: [], lastEvent: 3 });
+        expect(await storage.readEvents("none", undefined, 9, 99)).toMatchObject({ lastEvent: 0 });
       });
 
-      test("is as before when a group fails", async () => {
+      test("are found new in the gardens whose last event is another one", async () => {
+        await apply(create(), create({ garden: "b" }), create({ garden: "c" }));
+        const known = { home: 0, b: 1, c: 2, d: 0 };
+        const found = await storage.findNewEvents(new Map(Object.entries(known)));
+        expect(Object.fromEntries(found)).toEqual({ home: 1, c: 1 });
+      });
+
+      test("are forgotten once they're old, the oldest of each garden only", async () => {
+        for (const garden of ["home", "other"]) {
+          await apply(...[1, 2, 9, 3].map((atMs) => create({ garden, atMs })));
+        }
+        await forgetEvents(3);
+        expect([await seqs(), await seqs("other")]).toEqual([
+          [3, 4],
+          [3, 4],
+        ]);
+        await forgetEvents(10);
+        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
+      });
+
+      test("are forgotten however many there are, in however many gardens", async () => {
+        const gardens = times(600, (index) => create({ garden: `g${index}` }));
+        await apply(...gardens, ...times(2_100, () => create({ garden: "g7" })));
+        await forgetEvents(1);
+        expect([await seqs("g7"), await seqs("g599")]).toEqual([[], []]);
+      });
+
+      test("aren't stored without them, but still counted", async () => {
+        const without = await tested.openAgain({ withoutEvents: true });
+        await without.apply([create(), create()]);
+        await without.apply([create({ id: 9n }), remove(1n)]);
+        await without.close();
+        expect(await read(0, 9, 99)).toEqual({ events: [], lastEvent: 4 });
         await apply(create());
-        const broken = create({ name: null as unknown as string });
-        expect(await apply(create(), broken).catch((error) => error)).toBeInstanceOf(Error);
-        expect(await apply(put(), broken).catch((error) => error)).toBeInstanceOf(Error);
-        expect(await storage.countPlants("home")).toBe(1);
+        expect(await seqs()).toEqual([5]);
       });
     });
 
-    test("a list starts at the first plant, or after an id that need not exist", async () => {
-      await apply(...[plantIdMin, 2n, 3n, 5n].map((id) => create({ id })));
-      const listed = async (after: bigint | undefined, count: number) =>
-        (await storage.list("home", after, count)).map(({ id }) => id);
-      expect(await listed(undefined, 2)).toEqual([plantIdMin, 2n]);
-      expect(await listed(plantIdMin, 1)).toEqual([2n]);
-      expect(await listed(4n, 10)).toEqual([5n]);
+    describe("a quota", () => {
+      const plantsMax = 3;
+      let limited: Storage;
+      const full: Outcome = { kind: "full", limit: "plants", max: plantsMax };
+      const deleted: Outcome = { kind: "deleted" };
+      const applyLimited = (...writes: Write[]) => applyPatiently(limited, writes);
+
+      beforeEach(async () => {
+        limited = await tested.openAgain({ plantsMax });
+      });
+
+      afterEach(() => limited.close());
+
+      test("holds for a garden that had more before, until enough are gone", async () => {
+        await apply(...times(5, () => create()));
+        expect(await applyLimited(create())).toEqual([full]);
+        for (const id of [1n, 2n]) {
+          expect(await applyLimited(create(), remove(id))).toEqual([full, deleted]);
+        }
+        const writes = [create(), remove(3n), create(), create()];
+        expect(await applyLimited(...writes)).toEqual([full, deleted, created(6n), full]);
+      });
+
+      test("bounds the keys of a garden, even if its plants are deleted", async () => {
+        const keysMax = 10_000;
+        const change = (key: string) => [{ ...keyed(key), id: 7n }, remove(7n)];
+        await applyLimited(...change("k0"), ...change("k1"));
+        await tested.execute(`UPDATE gardens SET keys = ${keysMax - 1}`);
+        const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
+        const writes = [...change("last"), keyed("one more"), ...change("k0"), create()];
+        expect(await applyLimited(...writes)).toEqual([
+          ...[created(7n), deleted, noKey, created(7n, true)],
+          ...[{ kind: "missing" } as const, created(8n)],
+        ]);
+        while (await limited.forgetKeys(dayMs));
+        expect(await applyLimited(keyed("one more"))).toEqual([created(9n)]);
+      });
+
+      test("bounds the events of a garden, to as many as it says, and not one less", async () => {
+        const eventsMax = 10_000;
+        const write = () => apply(create(), create(), create({ garden: "other" }));
+        const pretend = (last: number) =>
+          tested.execute(`UPDATE gardens SET last_event = ${last} WHERE garden = 'home'`);
+        await write();
+        await pretend(eventsMax);
+        await forgetEvents(0, limited);
+        expect(await seqs()).toEqual([1, 2]);
+        await write();
+        await forgetEvents(0, limited);
+        expect(await seqs()).toEqual([eventsMax + 1, eventsMax + 2]);
+        expect(await seqs("other")).toEqual([1, 2]);
+        await apply(...times(2_200, () => create()));
+        await pretend(2 * eventsMax + 2_152);
+        await forgetEvents(0, limited);
+        expect(await seqs()).toHaveLength(50);
+      });
     });
 
-    describeKeys(() => tested);
-    describeGardens(() => tested);
-    describeEvents(() => tested);
-    describeTokens(() => tested);
-  });
+    describe("gardens", () => {
+      test("are listed by name, with their plants and last event", async () => {
+        expect(await storage.listGardens()).toEqual([]);
+        await apply(create({ garden: "b", atMs: 5 }), create({ garden: "b", atMs: 6 }));
+        await apply(remove(1n, "b"), create({ garden: "a", atMs: 7 }));
+        await tested.execute("DELETE FROM events WHERE garden = 'b'");
+        expect(await storage.listGardens()).toEqual([
+          { garden: "a", plants: 1, lastEvent: 1, lastEventAtMs: 7 },
+          { garden: "b", plants: 1, lastEvent: 3, lastEventAtMs: undefined },
+        ]);
+      });
 
-  describeQuota(engine, make);
+      test("are deleted with all that is in them, and nothing else is", async () => {
+        const elsewhere = { ...keyed("k"), garden: "other" };
+        // More than fit in one transaction.
+        await apply(keyed("k"), elsewhere, ...times(1_001, () => create()));
+        expect(await storage.deleteGarden("home")).toBe(true);
+        expect(await storage.deleteGarden("home")).toBe(false);
+        expect(await storage.listGardens()).toMatchObject([{ garden: "other", plants: 1 }]);
+        expect([await ids(), await seqs()]).toEqual([[], []]);
+        const found = await storage.findNewEvents(new Map([["home", 1_002]]));
+        expect([...found]).toEqual([["home", 0]]);
+        expect(await apply(keyed("k"), elsewhere)).toEqual([created(1n), created(1n, true)]);
+      });
+
+      test("that are deleted while somebody writes to them keep exact counts", async () => {
+        const other = await tested.openAgain();
+        const writing = async () => {
+          for (let round = 0; round < 30; round++) {
+            await apply(create(), create({ id: BigInt(round + 1_000) }), remove(1n));
+          }
+        };
+        const deleting = async () => {
+          for (let round = 0; round < 30; round++) await other.deleteGarden("home");
+        };
+        await Promise.all([writing(), deleting()]);
+        await other.close();
+        expect(await storage.countPlants("home")).toBe((await ids(undefined, 1_000)).length);
+        const { events, lastEvent } = await storage.readEvents("home", undefined, 1_000, 1e6);
+        expect(events.every(({ seq }) => seq <= lastEvent)).toBe(true);
+      });
+    });
+
+    describe("tokens", () => {
+      test("are found by their hash, with everything that was given", async () => {
+        await storage.addToken(token);
+        expect(await storage.findToken("h1")).toEqual(token);
+        expect(await storage.findToken("h2")).toBeUndefined();
+      });
+
+      test("are listed in the order in which they were made, even after they are revoked", async () => {
+        await storage.addToken({ ...token, id: "b", hash: "1", createdAtMs: 1 });
+        await storage.addToken({ ...token, id: "a", hash: "2", createdAtMs: 2 });
+        const revoke = (id: string, atMs: number) => storage.revokeToken(id, atMs);
+        const revoked = [await revoke("none", 2), await revoke("b", 2), await revoke("b", 3)];
+        expect(revoked).toEqual([false, true, false]);
+        expect(await storage.listTokens()).toMatchObject([
+          { id: "b", revokedAtMs: 2 },
+          { id: "a", revokedAtMs: undefined },
+        ]);
+      });
+
+      test("count their changes, including another process's, and no use, whose time never goes back", async () => {
+        const counts = [await storage.countTokenChanges()];
+        await storage.addToken(token);
+        counts.push(await storage.countTokenChanges());
+        for (const usedAtMs of [9_000, 8_000]) {
+          await storage.noteTokenUses([{ id: "t1", usedAtMs }]);
+        }
+        expect((await storage.findToken("h1"))?.lastUsedAtMs).toBe(9_000);
+        expect(await storage.countTokenChanges()).toBe(counts[1] as number);
+        const other = await tested.openAgain();
+        await other.revokeToken("t1", 2_000);
+        await other.close();
+        counts.push(await storage.countTokenChanges());
+        expect(new Set(counts).size).toBe(3);
+      });
+    });
+  });
 }

@@ -2,16 +2,18 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll } from "bun:test";
 import { join } from "node:path";
+import { openPostgres } from "../../src/storage/postgres/engine.ts";
 import { openSqlite } from "../../src/storage/sqlite/engine.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { describeStorage } from "./storage-contract.ts";
-import { PostgresStorages } from "./tested-storage.ts";
+import { reuse } from "./tested-storage.ts";
 
-describeStorage("SQLite", async (options) => {
+describeStorage("SQLite", async () => {
   const folder = makeTemporaryFolder();
   const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true, ...options });
+  const storage = openSqlite(path, { isServing: true });
   return {
     storage,
     openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
@@ -27,16 +29,16 @@ describeStorage("SQLite", async (options) => {
 });
 
 let database: TestDatabase;
-let storages: PostgresStorages;
+let storage: Storage;
 
 beforeAll(async () => {
   database = await makeDatabase();
-  storages = new PostgresStorages(database);
+  storage = await openPostgres(database.url, { isServing: true });
 });
 
 afterAll(async () => {
-  await storages.close();
+  await storage.close();
   await database.drop();
 });
 
-describeStorage("PostgreSQL", (options) => storages.make(options));
+describeStorage("PostgreSQL", async () => reuse(storage, database));

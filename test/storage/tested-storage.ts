@@ -14,49 +14,29 @@ import { openPostgres } from "../../src/storage/postgres/engine.ts";
 import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
 import type { TestDatabase } from "../postgres-server.ts";
 
-export type StorageWish = WriterOptions;
-
 export interface TestedStorage {
   readonly storage: Storage;
   /** Another process's view of the same data. The test closes it. */
-  openAgain(options?: StorageWish): Promise<Storage>;
+  openAgain(options?: WriterOptions): Promise<Storage>;
   /** Runs a statement on the database itself, for what no service would write. */
   execute(sql: string): Promise<unknown>;
   remove(): Promise<void>;
 }
 
 /**
- * Storages on one database. Emptying its tables takes far less time than a new database or new
- * connections for each test.
+ * A storage on a database whose tables are emptied: that takes far less time than a new database or
+ * new connections for each test.
  */
-export class PostgresStorages {
-  readonly #url: string;
-  readonly #database: TestDatabase;
-  readonly #opened = new Map<number | undefined, Storage>();
-
-  constructor(database: TestDatabase, url = database.url) {
-    this.#database = database;
-    this.#url = url;
-  }
-
-  async make({ plantsMax }: StorageWish = {}): Promise<TestedStorage> {
-    const known = this.#opened.get(plantsMax);
-    const storage = known ?? (await openPostgres(this.#url, { isServing: true, plantsMax }));
-    this.#opened.set(plantsMax, storage);
-    return {
-      storage,
-      openAgain: (others) => openPostgres(this.#url, { isServing: false, ...others }),
-      execute: (sql) => this.#database.query(sql),
-      remove: async () => {
-        const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens"];
-        await this.#database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
-      },
-    };
-  }
-
-  async close(): Promise<void> {
-    for (const storage of this.#opened.values()) await storage.close();
-  }
+export function reuse(storage: Storage, database: TestDatabase, url = database.url): TestedStorage {
+  return {
+    storage,
+    openAgain: (others) => openPostgres(url, { isServing: false, ...others }),
+    execute: (sql) => database.query(sql),
+    remove: async () => {
+      const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens"];
+      await database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
+    },
+  };
 }
 
 const author = { user: "ada", atMs: 0 };

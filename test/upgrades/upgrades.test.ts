@@ -79,15 +79,11 @@ describe.each(keptVersions)("the data of version %s", (version) => {
   });
 });
 
-test("a backup of 2.0 is restored after gunzip, as the refusal says", async () => {
-  const backup = join(folder.path, "old.backup");
-  copyFileSync(keptPath("2.0.0", "plants.backup"), backup);
+test("a backup of 2.0 is restored after gunzip, as docs/operating.md says", async () => {
+  const backup = join(folder.path, "old.db");
+  await Bun.$`gunzip < ${keptPath("2.0.0", "plants.backup")} > ${backup}`;
   const database = join(folder.path, "restored.db");
-  const restore = (path: string) => runProgram(["restore", path, "--database", database]);
-  const refused = await restore(backup);
-  expect(refused.exitCode).toBe(1);
-  const command = /: (gunzip < \S+ > (\S+))\n$/.exec(refused.errors);
-  await Bun.$`sh -c ${command?.[1]}`;
-  expect(await restore(command?.[2] ?? "")).toMatchObject({ exitCode: 0, errors: "" });
+  const restored = await runProgram(["restore", backup, "--database", database]);
+  expect(restored).toMatchObject({ exitCode: 0, errors: "" });
   await checkData(database, (await readAnswers("2.0.0")).sqlite);
 });

@@ -50,18 +50,15 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
   const keys = writes.flatMap((write) => {
-    const { garden, key } = write.kind === "create" ? write : { ...write, key: undefined };
-    return key === undefined ? [] : [{ garden, rowKey: key.rowKey }];
+    if (write.kind !== "create" || !write.key) return [];
+    return [{ garden: write.garden, key: toBytes(write.key.rowKey) }];
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
     client.query(`${beginWrite}; ${setLockTimeout}`),
     queryFor(client, adding, addGardensStatement, [adding]),
     queryFor(client, gardens, lockGardensStatement, [gardens]),
     queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
-    queryFor(client, keys, findKeysStatement, [
-      keys.map(({ garden }) => garden),
-      keys.map(({ rowKey }) => toBytes(rowKey)),
-    ]),
+    queryFor(client, keys, findKeysStatement, columns(keys, "garden", "key")),
   ] as const);
   const found = {
     gardens: new Map(gardenRows.rows.map((row) => [row.garden as string, toGardenRow(row)])),
@@ -211,14 +208,7 @@ async function queryFor(
 }
 
 /** Waits for all, so that the connection is idle afterwards. Fails with the first failure. */
-async function inOneRoundTrip<Results extends readonly unknown[]>(
-  queries: {
-    readonly [Index in keyof Results]: Promise<Results[Index]>;
-  },
-): Promise<Results> {
-  const settled = await Promise.allSettled(queries as readonly Promise<unknown>[]);
-  return settled.map((each) => {
-    if (each.status === "rejected") throw each.reason;
-    return each.value;
-  }) as unknown as Results;
+async function inOneRoundTrip<Queries extends readonly Promise<unknown>[]>(queries: Queries) {
+  await Promise.allSettled(queries);
+  return Promise.all(queries);
 }

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
@@ -11,11 +10,7 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage/tested-storage.ts";
-import { defaultConnectionLimits } from "../storage.ts";
-import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";
-import { parseUrl } from "./url.ts";
 
 /** Servers take their time to start. */
 setDefaultTimeout(120_000);
@@ -103,25 +98,4 @@ describe("of a server with TLS", () => {
   ])("a certificate for or by %s is refused by %s", async (_, parameters, host) => {
     expect(await openWith(parameters, host)).toContain("its certificate is not trusted");
   });
-});
-
-test("a page is read in order even if the server does not know how large a garden is", async () => {
-  const storage = await openPostgres(database.url, { isServing: true });
-  await database.query("ALTER TABLE plants SET (autovacuum_enabled = off)");
-  await storage.apply(Array.from({ length: 1_000 }, () => create()));
-  const route = { isEncrypted: false, takesOptions: true, schema: undefined };
-  const config = clientConfig(parseUrl(database.url), defaultConnectionLimits, route);
-  const explainIn = async (options: object) => {
-    const client = new Client({ ...config, ...options });
-    await client.connect();
-    const page = "SELECT id, name, tag FROM plants WHERE garden = 'home' ORDER BY id LIMIT 20";
-    const { rows } = await client.query(`EXPLAIN ${page}`);
-    await client.end();
-    return JSON.stringify(rows);
-  };
-  expect(await explainIn({ options: "" })).toContain("Sort");
-  const plan = await explainIn({});
-  expect(plan).toContain("Index Scan using plants_pkey");
-  expect(plan).not.toContain("Sort");
-  await storage.close();
 });

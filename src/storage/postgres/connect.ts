@@ -31,8 +31,7 @@ export interface ConnectionMode {
  * - pages are read in index order, even if the server has no statistics yet, or planned the
  *   statement while the table was small;
  * - a named statement is planned once, and never compiled;
- * - rows that row-level security would hide are an error;
- * - arrays may hold nulls.
+ * - rows that row-level security would hide are an error.
  */
 const settings = {
   client_min_messages: "warning",
@@ -42,7 +41,6 @@ const settings = {
   plan_cache_mode: "force_generic_plan",
   jit: "off",
   row_security: "off",
-  array_nulls: "on",
 };
 
 const oldestVersion = 15;
@@ -105,6 +103,12 @@ function fallback(
 /** Connections that have reported an error. */
 const brokenClients = new WeakSet<ClientBase>();
 
+/**
+ * The last warning of each connection. If somebody cancels a commit while it waits for its standby,
+ * the server reports success with only a warning, but a failover would lose the commit.
+ */
+export const warnings = new WeakMap<ClientBase, unknown>();
+
 /** Drops every new connection that doesn't fit: a load balancer may lead to any server. */
 export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool {
   const pool = new Pool({
@@ -114,6 +118,9 @@ export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool
     async onConnect(client) {
       // Right away: the connection may break before the pool hands it out.
       client.on("error", () => brokenClients.add(client));
+      client.on("notice", (notice) => {
+        if (notice.code?.startsWith("01")) warnings.set(client, notice);
+      });
       await inTime(client, limits, checkServer(client));
     },
   });

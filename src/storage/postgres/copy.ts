@@ -5,7 +5,7 @@ import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Contents } from "../storage.ts";
 import { hasState } from "./errors.ts";
 import { migrate, requireRights } from "./migrate.ts";
-import { runLong, TransactionRunner } from "./transaction.ts";
+import { TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
 /** Both engines use the same table and column names. */
@@ -13,7 +13,6 @@ const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as 
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
 const batchRows = 2_000;
-const transactionMs = 7 * 24 * 60 * 60 * 1000;
 
 export async function fillPostgres(
   url: string,
@@ -38,20 +37,14 @@ export async function fillPostgres(
     );
   };
   try {
-    await runner.run(
-      (client, announceCommit) => runLong(client, () => fill(client), announceCommit),
-      {
-        dueAtMs: performance.now() + transactionMs,
-        advice: "The database now holds all of the store, or nothing.",
-      },
-    );
+    await runner.runLong("The database now holds all of the store, or nothing.", fill);
   } finally {
     await runner.close();
   }
   return { plants: counts.get("plants") ?? 0, tokens: counts.get("tokens") ?? 0 };
 }
 
-/** Returns the number of rows, which is the same on both sides. */
+/** Returns the number of rows. */
 async function fillTable(
   client: ClientBase,
   table: string,
@@ -68,10 +61,12 @@ async function fillTable(
   const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`);
   const insert = `INSERT INTO ${table} (${columns.map(({ name }) => name)})
     SELECT * FROM unnest(${arrays})`;
+  let copied = 0;
   let batch: unknown[][] = [];
   const flush = async () => {
     signal.throwIfAborted();
     const values = columns.map((_, index) => batch.map((row) => row[index]));
+    copied += batch.length;
     batch = [];
     await client.query(insert, values).catch((cause) => {
       if (!hasState(cause, "22", "54")) throw cause;
@@ -85,11 +80,7 @@ async function fillTable(
     if (batch.length === batchRows) await flush();
   }
   if (batch.length > 0) await flush();
-  const count = `SELECT count(*) AS count FROM ${table}`;
-  const expected = Number(store.query<{ count: bigint }, []>(count).get()?.count);
-  const { rows } = await client.query(count);
-  if (Number(rows[0]?.count) === expected) return expected;
-  throw new Error(`${rows[0]?.count} of ${expected} rows of ${table} were copied.`);
+  return copied;
 }
 
 async function requireEmpty(client: ClientBase, url: string): Promise<void> {

@@ -8,7 +8,7 @@ import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from
 import type { ConnectionMode } from "./connect.ts";
 import { createEventReader } from "./events.ts";
 import { createGardenStorage } from "./gardens.ts";
-import { migrate, readSchemaVersion, requireRights, requireStore } from "./migrate.ts";
+import { migrate, requireRights, requireStore } from "./migrate.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { createWriter } from "./writer.ts";
@@ -27,8 +27,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<S
   }
   const { runner, mode } = await TransactionRunner.open(url, limits, async (client) => {
     if (options.mustExist) await requireStore(client);
-    const isNew = (await readSchemaVersion(client)) === 0;
-    await migrate(client);
+    const isNew = await migrate(client);
     await requireRights(client);
     if (!isNew) return;
     const { rows } = await client.query("SELECT current_schema() AS name");

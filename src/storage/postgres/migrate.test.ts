@@ -42,12 +42,6 @@ async function refusal(): Promise<string> {
   return failure.message;
 }
 
-test("the tables are created once, with the first row of token_changes", async () => {
-  for (const _ of ["created", "found"]) await migrate(client);
-  expect(await tables()).toEqual(ourTables);
-  expect(await database.query("SELECT * FROM token_changes")).toEqual([{ one: "1", count: "0" }]);
-});
-
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
   test("its schema is newer", async () => {
     await migrate(client);

@@ -1,7 +1,7 @@
 /** Creates the schema of an empty database, and refuses databases with another one. */
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { checkSchema } from "../check-schema.ts";
+import { checkSchema } from "../storage.ts";
 import schema from "./migrations/schema-7.sql" with { type: "text" };
 import { runLong } from "./transaction.ts";
 
@@ -13,7 +13,7 @@ const lockKey = 0x504c4e54;
 const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens", "token_changes"];
 
 /** The version of the schema; 0 if there is none. Fails if it is unknown. */
-export async function readSchemaVersion(client: ClientBase): Promise<number> {
+async function readSchemaVersion(client: ClientBase): Promise<number> {
   // Not by to_regclass: it remembers that there was no table before another process made it.
   const { rows: places } = await client.query(
     `SELECT schemaname AS name, schemaname = current_schema() AS is_first FROM pg_catalog.pg_tables
@@ -42,15 +42,16 @@ export async function requireStore(client: ClientBase): Promise<void> {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-/** The lock ends with the transaction, so it also works through PgBouncer. */
-export async function migrate(client: ClientBase): Promise<void> {
-  if ((await readSchemaVersion(client)) === newest) return;
-  await runLong(client, async () => {
+/** Returns whether the store is new. The lock ends with the transaction, as PgBouncer needs it. */
+export async function migrate(client: ClientBase): Promise<boolean> {
+  const isDone = async () => (await readSchemaVersion(client)) === newest;
+  if (await isDone()) return false;
+  return await runLong(client, async () => {
     await client.query("SELECT pg_advisory_xact_lock($1::bigint)", [lockKey]);
-    const from = await readSchemaVersion(client);
-    if (from === newest) return;
+    if (await isDone()) return false;
     await client.query(versionTable);
     await client.query(schema);
+    return true;
   });
 }
 

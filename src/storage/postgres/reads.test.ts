@@ -77,25 +77,6 @@ test("lists that wait at the same time each get their own plants", async () => {
   expect(pages).toEqual(lists.map((list) => expected(...list)));
 });
 
-test("tokens that are looked up at the same time are each their own", async () => {
-  const who = { user: "ada", garden: "home", scope: "write", note: "", createdAtMs: 1 } as const;
-  const times = { expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined };
-  const tokens = Array.from({ length: 100 }, (_, index) => ({
-    ...who,
-    ...times,
-    id: `t${index}`,
-    hash: `h${index}`,
-  }));
-  for (const token of tokens) await storage.addToken(token);
-  const hashes = [...tokens, ...tokens].map(({ hash }) => hash);
-  stopTime();
-  const found = await Promise.all(["nobody's", ...hashes].map((hash) => storage.findToken(hash)));
-  expect(found.map((each) => each?.id)).toEqual([
-    undefined,
-    ...[...tokens, ...tokens].map(({ id }) => id),
-  ]);
-});
-
 test("a service that runs while a migration adds a column goes on", async () => {
   const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
   expect(await find()).toEqual([undefined, []]);

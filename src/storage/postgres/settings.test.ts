@@ -56,7 +56,6 @@ describe.each([
 
 test("where other settings are unusual, all is as usual", async () => {
   for (const setting of [
-    "array_nulls = off",
     "lock_timeout = 1",
     "default_transaction_isolation = serializable",
     "TimeZone = 'Asia/Kathmandu'",

@@ -28,11 +28,6 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   return {
     findToken: (hash) => lookUps.request(noGarden, hash),
 
-    async hasTokens() {
-      const { rows } = await runner.query("SELECT 1 FROM tokens LIMIT 1");
-      return rows.length > 0;
-    },
-
     async listTokens() {
       const { rows } = await runner.query(
         `SELECT ${columns} FROM tokens ORDER BY created_at_ms, position`,

@@ -18,11 +18,9 @@ import {
   startPostgres,
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
-import { create, created, put, remove } from "../../../test/storage/tested-storage.ts";
+import { create, created, remove } from "../../../test/storage/tested-storage.ts";
 import { GardenLocked } from "../../domain/ports.ts";
-import { hashKeys } from "../../domain/rules.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
-import { applyBatch } from "./batch.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost } from "./errors.ts";
 import { TransactionRunner } from "./transaction.ts";
@@ -62,17 +60,6 @@ async function strike(how: "terminate" | "cancel", waitingFor: string): Promise<
   });
 }
 
-/** Resolves once somebody waits for another one's transaction. */
-async function waitForLock(): Promise<void> {
-  await waitFor(async () => {
-    const waiting = await database.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
-         AND wait_event_type = 'Lock'`,
-    );
-    return waiting.length > 0 ? true : undefined;
-  });
-}
-
 async function countPlants(): Promise<number> {
   return (await storage.list("home", undefined, 1_000)).length;
 }
@@ -91,17 +78,6 @@ describe("transactions in each other's way", () => {
     expect(await countPlants()).toBe(1);
     await intruder.query("COMMIT");
     expect(await storage.apply(group)).toHaveLength(2);
-  });
-
-  test("do not forget a key that is used anew while its row is waited for", async () => {
-    await storage.apply([keyed]);
-    await intruder.query("BEGIN");
-    await intruder.query("UPDATE idempotency_keys SET expires_at_ms = 3000");
-    const forgetting = storage.forgetKeys(2_000);
-    await waitForLock();
-    await intruder.query("COMMIT");
-    await forgetting;
-    expect(await database.query("SELECT 1 FROM idempotency_keys")).toHaveLength(1);
   });
 });
 
@@ -142,37 +118,6 @@ describe("a connection that is lost", () => {
     await strike("terminate", "Lock");
     await intruder.query("COMMIT");
     expect(await listing).toEqual([]);
-  });
-});
-
-describe("a batch", () => {
-  beforeEach(() => open());
-  afterEach(close);
-
-  test("that is cancelled at BEGIN changes nothing, though more was sent with it", async () => {
-    await storage.apply([create()]);
-    const client = new Client({ connectionString: database.url, pipeline: true });
-    const query = client.query.bind(client) as unknown as (...query: unknown[]) => never;
-    const cancelled = "DO $$ BEGIN RAISE 'cancelled' USING ERRCODE = 'query_canceled'; END $$";
-    client.query = (text: unknown, ...values: unknown[]) =>
-      query(String(text).startsWith("BEGIN") ? cancelled : text, ...values);
-    await client.connect();
-    let isAnnounced = false;
-    const applying = applyBatch(
-      client,
-      hashKeys([create({ id: 7n }), remove(1n), put({ id: 1n })]),
-      {
-        plantsMax: undefined,
-        announceCommit() {
-          isAnnounced = true;
-        },
-      },
-    );
-    expect(await applying.catch(({ code }) => code)).toBe("57014");
-    await client.end();
-    expect(isAnnounced).toBe(false);
-    expect(await storage.list("home", undefined, 9)).toEqual([{ id: 1n, name: "Fern", tag: "" }]);
-    expect(await storage.countPlants("home")).toBe(1);
   });
 });
 

@@ -21,6 +21,7 @@ import {
   isUnusable,
   nameFailures,
   send,
+  warnings,
 } from "./connect.ts";
 import {
   ConnectionLost,
@@ -36,8 +37,9 @@ import { maskUrl, parseUrl } from "./url.ts";
 const triesMax = 10;
 const racePauseMinMs = 5;
 const racePauseMaxMs = 250;
-const connectPauseMinMs = 50;
-const connectPauseMaxMs = 500;
+const connectPauseMs = 100;
+/** For what an operator waits for. */
+const longMs = 7 * 24 * 60 * 60 * 1000;
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
 const graceMs = 1_000;
 
@@ -52,8 +54,6 @@ type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<
 
 interface RunOptions {
   readonly dueAtMs?: number;
-  /** For reads: the garden whose turn to wait for. Writes don't wait. */
-  readonly readBy?: string;
   /** Ends the message about an unknown outcome if a command, not a request, made the write. */
   readonly advice?: string | undefined;
 }
@@ -138,7 +138,8 @@ export class TransactionRunner {
 
   /** The same for a request's read. Gardens take turns, and one connection is left for writes. */
   read(garden: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
-    return this.run((client) => send(client, text, values), { readBy: garden });
+    const options = { dueAtMs: this.dueAtMs() };
+    return this.#reads.run(garden, () => this.run((client) => send(client, text, values), options));
   }
 
   /** One statement as a transaction of its own. */
@@ -157,25 +158,20 @@ export class TransactionRunner {
    * tries together end by `dueAtMs`. If no connection can be made, there is no second try.
    */
   async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { readBy, dueAtMs = this.dueAtMs(), advice } = options;
-    const run = () => this.#run(work, dueAtMs, advice);
-    return readBy === undefined ? run() : this.#reads.run(readBy, run);
-  }
-
-  async #run<Result>(work: Work<Result>, dueAtMs: number, advice?: string): Promise<Result> {
+    const { dueAtMs = this.dueAtMs(), advice } = options;
     for (let tries = 1; ; tries++) {
       const connection = await this.#connect(dueAtMs).catch(throwMapped);
       let isCommitting = false;
+      const announceCommit = () => {
+        isCommitting = true;
+      };
       try {
-        const [result, warning] = await this.#use(connection, dueAtMs, (client) =>
-          withWarnings(client, () =>
-            work(client, () => {
-              isCommitting = true;
-            }),
-          ),
-        );
-        if (isCommitting && warning !== undefined) throw warning;
-        return result;
+        return await this.#use(connection, dueAtMs, async (client) => {
+          warnings.delete(client);
+          const result = await work(client, announceCommit);
+          if (isCommitting && warnings.has(client)) throw warnings.get(client);
+          return result;
+        });
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
         const pauseMs = pauseBeforeNext(tries, error);
@@ -183,6 +179,15 @@ export class TransactionRunner {
         await Bun.sleep(pauseMs);
       }
     }
+  }
+
+  /** One transaction that may take long, for a command. The rest is as with `run`. */
+  runLong<Result>(advice: string, work: (client: ClientBase) => Promise<Result>): Promise<Result> {
+    const dueAtMs = performance.now() + longMs;
+    return this.run(
+      (client, announceCommit) => runLong(client, () => work(client), announceCommit),
+      { dueAtMs, advice },
+    );
   }
 
   /**
@@ -239,7 +244,7 @@ export class TransactionRunner {
    * failing for the connect timeout. A server that doesn't respond uses that up in one try.
    */
   async #connect(dueAtMs: number): Promise<Connection> {
-    for (let pauseMs = connectPauseMinMs; ; pauseMs = Math.min(pauseMs * 2, connectPauseMaxMs)) {
+    for (;;) {
       const startedAtMs = performance.now();
       try {
         const connection = await this.#connectOnce(dueAtMs);
@@ -248,9 +253,9 @@ export class TransactionRunner {
       } catch (error) {
         this.#failingSinceMs ??= startedAtMs;
         const giveUpAtMs = Math.min(dueAtMs, this.#failingSinceMs + this.#limits.connectTimeoutMs);
-        const waitMs = pauseMs * (0.5 + Math.random());
-        if (performance.now() + waitMs > giveUpAtMs || this.#pool.ending) throw error;
-        await Bun.sleep(waitMs);
+        const pauseMs = connectPauseMs * (0.5 + Math.random());
+        if (performance.now() + pauseMs > giveUpAtMs || this.#pool.ending) throw error;
+        await Bun.sleep(pauseMs);
       }
     }
   }
@@ -293,26 +298,6 @@ function pauseBeforeNext(tries: number, error: unknown): number {
 
 function throwMapped(error: unknown): never {
   throw mapError(error);
-}
-
-/**
- * The result, and a warning if there was one. If somebody cancels a commit while it waits for its
- * standby, the server reports success with only a warning, but a failover would lose the commit.
- */
-async function withWarnings<Result>(
-  client: ClientBase,
-  work: () => Promise<Result>,
-): Promise<[Result, warning: unknown]> {
-  let warning: unknown;
-  const note = (notice: { code?: string | undefined }) => {
-    if (notice.code?.startsWith("01")) warning = notice;
-  };
-  client.on("notice", note);
-  try {
-    return [await work(), warning];
-  } finally {
-    client.off("notice", note);
-  }
 }
 
 /** One transaction without time limits, even if the role has some. */

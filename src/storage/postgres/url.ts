@@ -20,24 +20,25 @@ export interface DatabaseUrl {
   readonly applicationName: string;
 }
 
-const defaultPort = 5432;
-/** The last @ before the path ends the password, so a password may contain one. */
-const form =
-  /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^/?#]*))?@)?(?<host>[^@/?#]*)(?:\/(?<database>[^/?#]*))?(?:\?(?<parameters>[^#]*))?$/i;
-
 /** Fails with `invalid-request`, without the URL's secrets in the message. */
-export function parseUrl(url: string): DatabaseUrl {
-  const parts = form.exec(url)?.groups;
-  if (parts === undefined) {
+export function parseUrl(text: string): DatabaseUrl {
+  if (/^[^:]+:\/\/(?:[^/?#]*@)?[^@/?#]*,[^@/?#]*(?:[/?#]|$)/.test(text)) {
+    throw refusal(
+      "it names several hosts, and the service connects to one address: put HAProxy, a managed " +
+        "endpoint, a service or PgBouncer in front of them, and name that",
+    );
+  }
+  const url = /^postgres(?:ql)?:\/\//i.test(text) ? URL.parse(text) : null;
+  if (url === null || url.hash !== "" || url.pathname.includes("/", 1)) {
     throw refusal("it is not of the form postgres://user:password@host:5432/database");
   }
-  const address = parseHost(parts.host ?? "");
-  const parameters = readParameters(parts.parameters ?? "");
+  const parameters = readParameters(url.searchParams);
   return {
-    ...address,
-    user: decode(parts.user) || undefined,
-    password: decode(parts.password) || undefined,
-    database: decode(parts.database) || undefined,
+    host: decode(url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost",
+    port: Number(url.port || 5432),
+    user: decode(url.username) || undefined,
+    password: decode(url.password) || undefined,
+    database: decode(url.pathname.slice(1)) || undefined,
     tls: readTls(parameters.get("sslmode") ?? "prefer"),
     rootCertificatePath: parameters.get("sslrootcert"),
     applicationName: parameters.get("application_name") ?? "plantstore",
@@ -57,28 +58,11 @@ export function maskUrl(url: string): string {
   }
 }
 
-function parseHost(text: string): Pick<DatabaseUrl, "host" | "port"> {
-  if (text.includes(",")) {
-    throw refusal(
-      "it names several hosts, and the service connects to one address: put HAProxy, a managed " +
-        "endpoint, a service or PgBouncer in front of them, and name that",
-    );
-  }
-  const parts = /^(?:\[(?<address>[\da-f:.%]+)\]|(?<name>[^:[\]]*))(?::(?<port>\d{1,5}))?$/i.exec(
-    text,
-  )?.groups;
-  const port = Number(parts?.port ?? defaultPort);
-  if (parts === undefined || port < 1 || port > 65_535) {
-    throw refusal("its host must be a name or an address, with or without a port");
-  }
-  return { host: parts.address ?? (decode(parts.name) || "localhost"), port };
-}
-
 const knownParameters = ["sslmode", "sslrootcert", "application_name"];
 
-function readParameters(text: string): Map<string, string> {
+function readParameters(sent: Iterable<[string, string]>): Map<string, string> {
   const parameters = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of sent) {
     if (!knownParameters.includes(name) || parameters.has(name)) {
       const problem = parameters.has(name) ? "comes twice" : "is not known";
       throw refusal(
@@ -96,9 +80,9 @@ function readTls(text: string): DatabaseUrl["tls"] {
   throw refusal(`its sslmode must be one of ${tlsModes.join(", ")}, not ${JSON.stringify(text)}`);
 }
 
-function decode(text: string | undefined): string {
+function decode(text: string): string {
   try {
-    return decodeURIComponent(text ?? "");
+    return decodeURIComponent(text);
   } catch {
     throw refusal("a percent sign in it must be followed by two hexadecimal digits (%25 is a %)");
   }

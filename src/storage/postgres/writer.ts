@@ -12,7 +12,6 @@
  * has no room, a constraint refuses the whole statement, and the batch decides.
  * `test/storage/equality.test.ts` compares the two, so change them together.
  */
-import type { QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";
 import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/ports.ts";
@@ -48,8 +47,11 @@ export function createWriter(
     const dueAtMs = runner.dueAtMs();
     if (isAllPlain(writes)) {
       const statement = writes.some(({ key }) => key) ? creatingWithKeys : creating;
-      const outcomes = await createAll(runner, statement, writes, plantsMax);
-      if (outcomes) return outcomes;
+      try {
+        return await createAll(runner, statement, writes, plantsMax);
+      } catch (error) {
+        if (!hasState(error, ...creationFailures)) throw error;
+      }
     }
     return runner.run(
       (client, announceCommit) => applyBatch(client, writes, { ...options, announceCommit }),
@@ -115,16 +117,13 @@ function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
   );
 }
 
-/**
- * Moves each garden's counters by its number of plants; the plants get the ids up to there. Returns
- * nothing if a constraint has refused the statement.
- */
+/** Moves each garden's counters by its number of plants; the plants get the ids up to there. */
 async function createAll(
   runner: TransactionRunner,
   statement: string,
   writes: readonly PlainCreate[],
   plantsMax: number | undefined,
-): Promise<Outcome[] | undefined> {
+): Promise<Outcome[]> {
   const { gardens, plants, keys } = toRows(writes);
   const values = [
     ...columns(gardens, "garden", "plants", "keys"),
@@ -135,14 +134,8 @@ async function createAll(
       ? columns(keys, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
       : []),
   ];
-  let created: QueryResult<{ garden: string; last_id: PlantId }>;
-  try {
-    created = await runner.write(statement, values);
-  } catch (error) {
-    if (hasState(error, ...creationFailures)) return undefined;
-    throw error;
-  }
-  const lastIds = new Map(created.rows.map(({ garden, last_id }) => [garden, last_id]));
+  const { rows } = await runner.write(statement, values);
+  const lastIds = new Map<string, PlantId>(rows.map(({ garden, last_id }) => [garden, last_id]));
   return plants.map(({ garden, after }) => {
     const id = (lastIds.get(garden) as PlantId) - BigInt(after);
     return { kind: "created", id, replayed: false };

@@ -25,8 +25,8 @@ export function backupSqlite(path: string, target: string, signal: AbortSignal):
   return replaceDurably(target, async (_, partial) => {
     try {
       return await inWorker(signal, async (worker) => {
-        await worker.vacuumInto(file, partial);
-        return worker.checkFile(partial);
+        await worker.call("vacuumInto", file, partial);
+        return worker.call("checkFile", partial);
       });
     } finally {
       removeLeftover(`${partial}-journal`);
@@ -44,14 +44,13 @@ export async function restoreSqlite(
   signal: AbortSignal,
 ): Promise<Contents & { readonly kept: string | undefined }> {
   const source = findStore(backup, true);
-  await refuseGzip(backup);
   const { file, lock } = lockTarget(path);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
   try {
     closeSync(openSync(partial, "wx", 0o600));
     const contents = await inWorker(signal, async (worker) => {
-      const found = await worker.checkFile(source);
-      await worker.vacuumInto(source, partial);
+      const found = await worker.call("checkFile", source);
+      await worker.call("vacuumInto", source, partial);
       return found;
     });
     startNewLog(partial);
@@ -92,16 +91,6 @@ function findStore(path: string, mayBeOthers?: boolean): string {
   } catch (error) {
     throw toOpenError(path, error);
   }
-}
-
-async function refuseGzip(path: string): Promise<void> {
-  const [first, second] = await Bun.file(path).slice(0, 2).bytes();
-  if (first !== 0x1f || second !== 0x8b) return;
-  const advice = `Unpack it first: gunzip < ${path} > ${path}.db`;
-  throw new PlantStoreError(
-    "unavailable",
-    `${path} is compressed, as backups of 2.0 are. ${advice}`,
-  );
 }
 
 /** In another thread, so that Ctrl+C works while SQLite is busy. */

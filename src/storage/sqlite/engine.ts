@@ -43,11 +43,19 @@ interface Share extends WorkerShare {
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
+  // Absent on the first thread, which finds, locks, checks and migrates the file for all others.
+  const share = options.share as Share | undefined;
   const opened = new DisposableStack();
   try {
-    return options.share === undefined
-      ? openFile(path, options, opened)
-      : openShared(options.share as Share, options, opened);
+    const file = share?.path ?? findFile(path) ?? create(path, options, opened);
+    checkLog(file);
+    if (options.isServing && !share) opened.adopt(lockForServing(file), close);
+    // Before opening it: if another file takes its name later, we notice.
+    const identity = statSync(file);
+    const database = opened.adopt(connect(file), close);
+    if (!share) prepare(database, file, options);
+    const files = share?.files ?? identify(file, identity);
+    return createStorage(database, opened, file, files, options);
   } catch (error) {
     opened.dispose();
     throw toOpenError(path, error);
@@ -57,36 +65,20 @@ export function openSqlite(path: string, options: OpenOptions): Storage {
 /** Not `use`: a database that is disposed of fails if it still has statements. */
 const close = (database: Database) => database.close();
 
-/** Opens the file for this process: creates, locks, checks and migrates it as needed. */
-function openFile(path: string, options: OpenOptions, opened: DisposableStack): Storage {
-  const found = findFile(path);
-  const file = found ?? create(path, options, opened);
-  checkLog(file);
-  if (options.isServing) opened.adopt(lockForServing(file), close);
-  // Before opening it: if another file takes its name later, we notice.
-  const identity = statSync(file);
-  const database = opened.adopt(connect(file), close);
-  checkFile(database);
-  if (options.isServing) checkSmallFile(database, file);
-  useWriteAheadLog(database);
-  migrate(database);
-  checkWritable(database);
-  if (found === undefined) options.onNewStore?.();
-  return createStorage(database, opened, file, identify(file, identity), options);
-}
-
-/** Joins the thread that has opened the file: uses its worker, and the files it has open. */
-function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
-  checkLog(share.path);
-  const database = opened.adopt(connect(share.path), close);
-  return createStorage(database, opened, share.path, share.files, options);
-}
-
 function create(path: string, { mustExist }: OpenOptions, opened: DisposableStack): string {
   if (mustExist) throw new PlantStoreError("unavailable", "there is no such file");
   const file = createFile(path);
   opened.defer(() => sizeOf(file) === 0 && removeLeftover(file));
   return file;
+}
+
+function prepare(database: Database, file: string, options: OpenOptions): void {
+  checkFile(database);
+  if (options.isServing) checkSmallFile(database, file);
+  useWriteAheadLog(database);
+  const isNew = migrate(database);
+  checkWritable(database);
+  if (isNew) options.onNewStore?.();
 }
 
 function createStorage(

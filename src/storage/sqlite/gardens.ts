@@ -1,14 +1,7 @@
 /** Gardens in SQLite: listed and deleted. */
 import type { Database } from "bun:sqlite";
-import {
-  deleteGarden,
-  deleteGardenStatement,
-  deleteRowsStatement,
-  findLastEventStatement,
-  type GardenListRow,
-  listGardensStatement,
-  toGardenRecord,
-} from "../gardens.ts";
+import { forgottenMax } from "../event-cleanup.ts";
+import { type GardenListRow, listGardensStatement, toGardenRecord } from "../rows.ts";
 import type { GardenStorage } from "../storage.ts";
 
 /** Prepares its statements when they are used: only commands do. */
@@ -18,29 +11,36 @@ export function createGardenStorage(database: Database): GardenStorage {
       return database.query<GardenListRow, []>(listGardensStatement).all().map(toGardenRecord);
     },
 
-    deleteGarden: (garden) =>
-      deleteGarden({
-        async findLastEvent() {
-          const find = database.query<{ last_event: bigint }, [string]>(findLastEventStatement);
-          return find.get(garden)?.last_event;
-        },
-        async deleteRows(table) {
-          const remove = database.query(deleteRowsStatement(table));
-          const { counter } = table;
-          return database
-            .transaction(() => {
-              const { changes } = remove.run(garden);
-              if (counter !== undefined) {
-                const count = `UPDATE gardens SET ${counter} = ${counter} - ? WHERE garden = ?`;
-                database.query(count).run(changes, garden);
-              }
-              return changes;
-            })
-            .immediate();
-        },
-        async deleteGarden(lastEvent) {
-          return database.query(deleteGardenStatement).run(garden, lastEvent).changes > 0;
-        },
-      }),
+    async deleteGarden(garden) {
+      const isFound = database.query("SELECT 1 FROM gardens WHERE garden = ?").get(garden) !== null;
+      // In small transactions: a service may be writing to other gardens.
+      while (deleteSome(database, garden) > 0);
+      return isFound;
+    },
   };
+}
+
+/**
+ * Deletes some rows of the garden, with exact counts left, and its own row once there are no more.
+ * Returns how many there were.
+ */
+function deleteSome(database: Database, garden: string): number {
+  const remove = (table: string, key: string) =>
+    database
+      .query(
+        `DELETE FROM ${table} WHERE garden = ?1 AND ${key} IN (
+           SELECT ${key} FROM ${table} WHERE garden = ?1 ORDER BY ${key} LIMIT ${forgottenMax})`,
+      )
+      .run(garden).changes;
+  const step = database.transaction(() => {
+    const events = remove("events", "seq");
+    const plants = remove("plants", "id");
+    const keys = remove("idempotency_keys", "key");
+    const rows = events + plants + keys;
+    if (rows === 0) database.query("DELETE FROM gardens WHERE garden = ?").run(garden);
+    const count = "UPDATE gardens SET plants = plants - ?, keys = keys - ? WHERE garden = ?";
+    database.query(count).run(plants, keys, garden);
+    return rows;
+  });
+  return step.immediate();
 }

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { create, created } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../../test/temporary-folder.ts";
-import { GroupCommit, groupCommitDefaults } from "../group-commit.ts";
+import { GroupCommit } from "../group-commit.ts";
 import type { Storage } from "../storage.ts";
 import { openSqlite } from "./engine.ts";
 import { WorkerClient } from "./worker-client.ts";
@@ -35,7 +35,7 @@ test("a group that fails does not fail the group of another thread that shares i
   const intruder = new Database(path);
   intruder.run(`CREATE TRIGGER stop BEFORE INSERT ON plants WHEN new.id = 3
     BEGIN SELECT raise(ROLLBACK, 'stopped'); END`);
-  const writerOf = (storage: Storage) => new GroupCommit(storage, groupCommitDefaults);
+  const writerOf = (storage: Storage) => new GroupCommit(storage);
   const results = await Promise.all([
     writerOf(first)
       .writeAll([create({ id: 2n }), create({ id: 3n })])

@@ -1,7 +1,7 @@
 /** Creates the schema of a new file, and refuses files with another one. */
 import type { Database } from "bun:sqlite";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { checkSchema } from "../check-schema.ts";
+import { checkSchema } from "../storage.ts";
 import schema from "./migrations/schema-5.sql" with { type: "text" };
 import { applicationId, readPragma } from "./open.ts";
 
@@ -26,17 +26,18 @@ export function requireStore(database: Database): void {
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
-export function migrate(database: Database): void {
+/** Returns whether the store is new. */
+export function migrate(database: Database): boolean {
   const isDone = () => readPragma(database, "user_version") === BigInt(newest);
-  if (isDone()) return;
-  database
-    .transaction(() => {
-      checkFile(database);
-      // Another process may have created it while this one waited for the lock.
-      if (isDone()) return;
-      database.run(schema);
-      database.run(`PRAGMA application_id = ${applicationId}`);
-      database.run(`PRAGMA user_version = ${newest}`);
-    })
-    .immediate();
+  if (isDone()) return false;
+  const create = database.transaction(() => {
+    checkFile(database);
+    // Another process may have created it while this one waited for the lock.
+    if (isDone()) return false;
+    database.run(schema);
+    database.run(`PRAGMA application_id = ${applicationId}`);
+    database.run(`PRAGMA user_version = ${newest}`);
+    return true;
+  });
+  return create.immediate();
 }

@@ -5,7 +5,6 @@ import { type TokenRow, toTokenRecord } from "../rows.ts";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
-  const findAny = database.query<object, []>("SELECT 1 FROM tokens LIMIT 1");
   const list = database.query<TokenRow, []>("SELECT * FROM tokens ORDER BY created_at_ms, rowid");
   const add = database.query(
     `INSERT INTO tokens (id, hash, user, garden, scope, note, created_at_ms, expires_at_ms)
@@ -25,10 +24,6 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
     async findToken(hash) {
       const row = find.get(hash);
       return row ? toTokenRecord(row) : undefined;
-    },
-
-    async hasTokens() {
-      return findAny.get() !== null;
     },
 
     async listTokens() {

@@ -8,8 +8,15 @@ import { GardenVersions } from "./versions.ts";
 import { packWrites, unpackOutcomes } from "./wire.ts";
 import type { Writer } from "./writer.ts";
 
-/** Of the writer, besides `apply`. */
-type Method = Exclude<keyof Writer, "apply">;
+/** What the worker does besides `apply`. */
+export interface WorkerMethods extends Omit<Writer, "apply"> {
+  /** Copies a store to an empty file, as it is at one moment. */
+  vacuumInto(source: string, target: string): void;
+  /** Fails with `unavailable` unless the file is a store and whole. */
+  checkFile(file: string): Contents;
+}
+
+type Method = keyof WorkerMethods;
 
 export type WorkerRequest =
   | {
@@ -21,8 +28,6 @@ export type WorkerRequest =
   | { readonly kind: "join"; readonly port: MessagePort }
   | { readonly kind: "apply"; readonly writes: string }
   | { readonly kind: "call"; readonly method: Method; readonly values: readonly unknown[] }
-  | { readonly kind: "vacuum-into"; readonly source: string; readonly target: string }
-  | { readonly kind: "check-file"; readonly file: string }
   | { readonly kind: "close" };
 
 export type WorkerReply =
@@ -102,20 +107,10 @@ export class WorkerClient {
 
   call<Name extends Method>(
     method: Name,
-    ...values: Parameters<Writer[Name]>
-  ): Promise<ReturnType<Writer[Name]>> {
+    ...values: Parameters<WorkerMethods[Name]>
+  ): Promise<ReturnType<WorkerMethods[Name]>> {
     const result = this.#request({ kind: "call", method, values });
-    return result as Promise<ReturnType<Writer[Name]>>;
-  }
-
-  /** Copies a store to an empty file, as it is at one moment. */
-  async vacuumInto(source: string, target: string): Promise<void> {
-    await this.#request({ kind: "vacuum-into", source, target });
-  }
-
-  /** Fails with `unavailable` unless the file is a store and whole. */
-  checkFile(file: string): Promise<Contents> {
-    return this.#request({ kind: "check-file", file }) as Promise<Contents>;
+    return result as Promise<ReturnType<WorkerMethods[Name]>>;
   }
 
   /** Ends the worker at once, whatever it is doing. */

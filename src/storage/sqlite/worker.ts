@@ -15,7 +15,7 @@ import { requireStore } from "./migrate.ts";
 import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
 import { packOutcomes, unpackWrites } from "./wire.ts";
-import type { WorkerReply, WorkerRequest } from "./worker-client.ts";
+import type { WorkerMethods, WorkerReply, WorkerRequest } from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
@@ -80,15 +80,19 @@ function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
     case "join":
       return listenTo(request.port);
     case "call":
-      return (openWriter()[request.method] as (...values: unknown[]) => unknown)(...request.values);
-    case "vacuum-into":
-      return vacuumInto(request.source, request.target);
-    case "check-file":
-      return checkWholeFile(request.file);
+      return (methods[request.method] as (...values: unknown[]) => unknown)(...request.values);
     case "close":
       return disconnect();
   }
 }
+
+const methods: WorkerMethods = {
+  forgetKeys: (nowMs) => openWriter().forgetKeys(nowMs),
+  forgetEvents: (...values) => openWriter().forgetEvents(...values),
+  noteTokenUses: (uses) => openWriter().noteTokenUses(uses),
+  vacuumInto,
+  checkFile,
+};
 
 /** Over a connection of its own: the file needn't be the one that is written. */
 function vacuumInto(source: string, target: string): void {
@@ -106,7 +110,7 @@ function vacuumInto(source: string, target: string): void {
   }
 }
 
-function checkWholeFile(file: string): Contents {
+function checkFile(file: string): Contents {
   try {
     using database = connect(file);
     requireStore(database);

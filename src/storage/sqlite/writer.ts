@@ -4,13 +4,17 @@
  */
 import type { Database } from "bun:sqlite";
 import { toBytes } from "../../domain/keys.ts";
-import { contentFields, type PlantContent, type PlantId } from "../../domain/plant.ts";
+import {
+  type ContentValues,
+  contentFields,
+  type PlantContent,
+  type PlantId,
+} from "../../domain/plant.ts";
 import type { Outcome, TokenUse } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
 import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
 import {
   contentColumns,
-  contentValues,
   type GardenCounters,
   type KeyEntriesRow,
   toGardenRow,
@@ -20,6 +24,7 @@ import type { WriterOptions } from "../storage.ts";
 import { mapCommitError } from "./errors.ts";
 
 const contentPlaces = contentFields.map(() => "?").join(", ");
+type EventValues = [garden: string, seq: number, atMs: number, type: string, user: string, PlantId];
 
 export interface Writer {
   apply(writes: readonly HashedWrite[]): readonly Outcome[];
@@ -124,10 +129,10 @@ function prepareStore(
        ON CONFLICT DO UPDATE SET last_id = excluded.last_id, plants = excluded.plants,
          keys = excluded.keys, last_event = excluded.last_event`,
   );
-  const insertPlant = database.query(
+  const insertPlant = database.query<null, [string, PlantId, ...ContentValues]>(
     `INSERT INTO plants (garden, id, ${contentColumns}) VALUES (?, ?, ${contentPlaces})`,
   );
-  const replacePlant = database.query(
+  const replacePlant = database.query<null, [...ContentValues, string, PlantId]>(
     `UPDATE plants SET (${contentColumns}) = (${contentPlaces}) WHERE garden = ? AND id = ?`,
   );
   const deletePlant = database.query("DELETE FROM plants WHERE garden = ? AND id = ?");
@@ -135,23 +140,22 @@ function prepareStore(
     `INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms) VALUES (?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET entries = excluded.entries, expires_at_ms = excluded.expires_at_ms`,
   );
-  const storeEvent = database.query(
-    `INSERT INTO events (${contentColumns}, garden, seq, at_ms, type, user, id)
-       VALUES (${contentPlaces}, ?, ?, ?, ?, ?, ?)`,
+  const storeEvent = database.query<null, [...EventValues, ...ContentValues]>(
+    `INSERT INTO events (garden, seq, at_ms, type, user, id, ${contentColumns})
+       VALUES (?, ?, ?, ?, ?, ?, ${contentPlaces})`,
   );
   return (changes) => {
     const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
     storeGarden.run(garden, lastId, plants, keys, lastEvent);
-    for (const plant of inserted) insertPlant.run(garden, plant.id, ...contentValues(plant));
-    for (const plant of replaced) replacePlant.run(...contentValues(plant), garden, plant.id);
+    for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
+    for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
     for (const id of deleted) deletePlant.run(garden, id);
     for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
       storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);
     }
     if (withoutEvents) return;
-    for (const event of changes.events) {
-      const { seq, atMs, type, user, id } = event;
-      storeEvent.run(...contentValues(event), garden, seq, atMs, type, user, id);
+    for (const { seq, atMs, type, user, id, name, tag } of changes.events) {
+      storeEvent.run(garden, seq, atMs, type, user, id, name, tag);
     }
   };
 }
