@@ -14,7 +14,6 @@ export function makeTerminal(more: Partial<Terminal> = {}) {
   const terminal: Terminal = {
     env: {},
     stdin: readBytes(""),
-    isStdinTty: false,
     isStdoutTty: false,
     isStderrTty: false,
     out(text) {
