@@ -114,6 +114,11 @@ export function isForPeople({ flags, terminal }: Call): boolean {
   return terminal.isStdoutTty && flags.json !== true;
 }
 
+/** Prints text for people, and JSON for programs. */
+export function printResult(call: Call, text: string, json: string): void {
+  call.terminal.out(`${isForPeople(call) ? text : json}\n`);
+}
+
 /** Returns after a yes, or with `--yes`. Throws a `CliError` otherwise. */
 export async function confirmDeletion({ flags, terminal }: Call, which: string): Promise<void> {
   if (flags.yes === true) return;

@@ -21,10 +21,8 @@ const duration: Parser<number> = {
   expected: "a time such as 30m, 2h or 7d",
 };
 
-/** Each says where to start. */
-const startFlags = ["last", "since", "after"] as const;
-const shownFlags = [...startFlags, "follow", "user", "plant"] as const;
-const forwardFlags = ["state", "from"] as const;
+/** Flags that choose what is shown. */
+const shownFlags = ["last", "since", "after", "follow", "user", "plant"] as const;
 
 export const eventsCommand = serviceCommand({
   name: "events",
@@ -58,8 +56,9 @@ export const eventsCommand = serviceCommand({
     "plantstore events --forward https://example.com/hook --state hook.state",
   ],
   async run(store, call) {
-    refuseMixed(call);
     const target = call.flags.forward === undefined ? undefined : readTarget(call);
+    const other = shownFlags.find((name) => call.flags[name] !== undefined);
+    if (target && other) throw usageError(`--forward sends every event. Leave out --${other}.`);
     const selection = readSelection(call);
     const { garden, lastEvent } = await store.me();
     if (lastEvent === undefined) {
@@ -70,22 +69,6 @@ export const eventsCommand = serviceCommand({
     return undefined;
   },
 });
-
-/** Throws a `CliError` if flags don't go together. */
-function refuseMixed({ flags }: Call): void {
-  const find = (...names: readonly string[]) => names.filter((name) => flags[name] !== undefined);
-  if (find(...startFlags).length > 1) {
-    throw usageError("Use only one of --last, --since and --after.");
-  }
-  const isForwarding = flags.forward !== undefined;
-  const [other] = find(...(isForwarding ? shownFlags : forwardFlags));
-  if (other === undefined) return;
-  throw usageError(
-    isForwarding
-      ? `--forward sends every event. Leave out --${other}.`
-      : `--${other} is for --forward URL.`,
-  );
-}
 
 interface Selection {
   /** Absent: all of them. */

@@ -8,7 +8,6 @@ import { replaceDurably } from "../storage/durable-file.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { withProgress } from "./progress.ts";
 import {
   chooseFormat,
   formatFlag,
@@ -74,7 +73,8 @@ async function exportTo(
   const renderer = new PlantRenderer(chooseFormat(call, call.words[0] ?? "-"));
   const startedAtMs = performance.now();
   let count = 0;
-  const work = async (store: PlantStore) => {
+  const { terminal } = call;
+  const writePlants = async (store: PlantStore) => {
     write(renderer.header());
     for await (const page of store.pages({ tag: textFlag(call, "tag"), signal })) {
       write(renderer.page(page));
@@ -82,17 +82,7 @@ async function exportTo(
     }
     write(renderer.footer());
   };
-  const { terminal } = call;
-  await withService(
-    call,
-    (store) =>
-      withProgress(
-        terminal,
-        () => ({ count }),
-        () => work(store),
-      ),
-    patient,
-  );
+  await withService(call, writePlants, patient);
   const took = renderDuration(performance.now() - startedAtMs);
   terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
   if (renderer.warning !== undefined) terminal.say(renderer.warning);

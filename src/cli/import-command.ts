@@ -24,7 +24,6 @@ import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
-import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 
@@ -94,10 +93,9 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
   const key = isAgain ? `${contentKey}-${makeIdempotencyKey()}` : contentKey;
   await cancellable("Not all rows were sent.", async (signal) => {
     const importer = new Importer(store, { key, signal });
-    const readProgress = () => ({ count: importer.done, share: importer.done / rows.length });
     const startedAtMs = performance.now();
     try {
-      await withProgress(call.terminal, readProgress, () => importer.send(rows));
+      await importer.send(rows);
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error;
       throw new CliError(error.message, exitCodes.unavailable);

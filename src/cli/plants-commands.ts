@@ -12,6 +12,7 @@ import {
   isForPeople,
   jsonFlag,
   parseText,
+  printResult,
   readFlag,
   textFlag,
 } from "./command.ts";
@@ -166,18 +167,15 @@ export const deletePlantCommand = serviceCommand({
 });
 
 async function deleteFiltered(store: PlantStore, call: Call, filter: Filter): Promise<undefined> {
-  const { terminal } = call;
   const ids = await Array.fromAsync(store.list(filter), ({ id }) => id);
   const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
   if (ids.length > 0) await confirmDeletion(call, which);
   const results = await store.deleteMany(ids);
   const deleted = results.filter(({ status }) => status === 204).length;
   const missing = ids.length - deleted;
-  if (!isForPeople(call)) terminal.out(`${JSON.stringify({ deleted, missing })}\n`);
-  else {
-    const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
-    terminal.out(`Deleted ${renderCount(deleted, "plant")}.${others}\n`);
-  }
+  const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
+  const text = `Deleted ${renderCount(deleted, "plant")}.${others}`;
+  printResult(call, text, JSON.stringify({ deleted, missing }));
   return undefined;
 }
 
@@ -189,13 +187,9 @@ export const whoamiCommand = serviceCommand({
   examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
   async run(store, call) {
     const me = await store.me();
-    if (!isForPeople(call)) {
-      call.terminal.out(`${JSON.stringify(me)}\n`);
-      return;
-    }
     const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
-    const access = describeAccess({ ...me, expiresAtMs });
-    call.terminal.out(`${access}. It has ${renderCount(me.plants, "plant")}.\n`);
+    const text = `${describeAccess({ ...me, expiresAtMs })}. It has ${renderCount(me.plants, "plant")}.`;
+    printResult(call, text, JSON.stringify(me));
   },
 });
 
@@ -241,15 +235,14 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
   const text = confirmed
     ? `Deleted plant ${id}.`
     : `Plant ${id} is deleted. A response was lost, so it may have been deleted before.`;
-  const json = `{"id":${id},"confirmed":${confirmed}}`;
-  call.terminal.out(`${isForPeople(call) ? text : json}\n`);
+  printResult(call, text, `{"id":${id},"confirmed":${confirmed}}`);
 }
 
 /** What was done to a plant. */
 function show(call: Call, done: string, plant: Plant): void {
   const tag = plant.tag === "" ? "" : ` (${showSafely(plant.tag)})`;
   const text = `${done} plant ${plant.id}: ${showSafely(plant.name)}${tag}.`;
-  call.terminal.out(`${isForPeople(call) ? text : renderJsonPlant(plant)}\n`);
+  printResult(call, text, renderJsonPlant(plant));
 }
 
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {

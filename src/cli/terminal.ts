@@ -19,8 +19,6 @@ export interface Terminal {
   say(text: string): void;
   /** Asks a question that takes a yes or no. Returns nothing if there is nobody to ask. */
   confirm?(question: string): Promise<boolean | undefined>;
-  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
-  draw?(text: string): void;
 }
 
 export function openTerminal(): Terminal {
@@ -42,8 +40,6 @@ export function openTerminal(): Terminal {
       for await (const line of process.stdin) return /^y(?:es)?\s*$/i.test(String(line));
       return false;
     },
-    // A dumb terminal would show the escape codes themselves.
-    ...(isStderrTty && process.env.TERM !== "dumb" && { draw: writeMessage }),
   };
 }
 

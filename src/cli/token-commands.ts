@@ -166,7 +166,7 @@ const oneLine: Parser<string> = {
   expected: "one line of at most 255 characters",
 };
 
-export function expiry(nowMs: number): Parser<number> {
+function expiry(nowMs: number): Parser<number> {
   return {
     parse(text) {
       const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
@@ -188,7 +188,7 @@ function describeToken(token: TokenRecord, nowMs: number) {
     garden,
     scope,
     state: tokenState(token, nowMs),
-    createdAt: new Date(token.createdAtMs).toISOString(),
+    createdAt: toText(token.createdAtMs),
     expiresAt: toText(token.expiresAtMs),
     revokedAt: toText(token.revokedAtMs),
     lastUsedAt: toText(token.lastUsedAtMs),
