@@ -1,10 +1,10 @@
 /**
  * Commands that cannot work: refused in one line that says why, without a secret, and nothing is
- * created. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
+ * created or changed. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../command.ts";
 import { fillStore } from "../filled-store.ts";
@@ -42,7 +42,7 @@ beforeAll(async () => {
     file.run(`PRAGMA user_version = ${schema}`);
   }
   // The lock that a service leaves.
-  for (const name of ["older", "newer", "plants"])
+  for (const name of ["older", "newer", "plants", "corrupt", "songs", "text"])
     writeFileSync(inFolder(`${name}.db-serving`), "");
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(full.url, 1);
@@ -50,7 +50,11 @@ beforeAll(async () => {
   // The log of a file that was lost.
   writeFileSync(inFolder("lost.db-wal"), "a plant");
   await Bun.$`mkfifo ${inFolder("pipe")}`;
-  writeFileSync(inFolder("text"), "no database, whatever its name is".repeat(99));
+  writeFileSync(inFolder("text.db"), "no database, whatever its name is".repeat(99));
+  const bytes = readFileSync(inFolder("plants.db"));
+  writeFileSync(inFolder("corrupt.db"), bytes.fill(0, bytes.length / 2));
+  using songs = new Database(inFolder("songs.db"));
+  songs.run("CREATE TABLE songs (title)");
   writeFileSync(
     inFolder("broken.pem"),
     "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -59,7 +63,9 @@ beforeAll(async () => {
     FILE: inFolder("plants.db"),
     BACKUP: inFolder("plants.backup"),
     PIPE: inFolder("pipe"),
-    TEXT: inFolder("text"),
+    TEXT: inFolder("text.db"),
+    CORRUPT: inFolder("corrupt.db"),
+    SONGS: inFolder("songs.db"),
     LOST: inFolder("lost.db"),
     FOLDER: folder.path,
     NEW: inFolder("new"),
@@ -93,6 +99,9 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
   ["serve --port 0 --database FOLDER", failure, "Cannot open"],
+  ["serve --port 0 --database SONGS", failure, "of another program"],
+  ["serve --port 0 --database TEXT", failure, "it is not a database"],
+  ["serve --port 0 --database CORRUPT", failure, "it is corrupt"],
   // Not even root may create a file there.
   ...(process.platform === "linux"
     ? [
@@ -144,15 +153,21 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   [`copy FILE ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
 ];
 
+const readFolder = () =>
+  readdirSync(folder.path, { withFileTypes: true }).map((entry) => [
+    entry.name,
+    entry.isFile() && Bun.hash(readFileSync(inFolder(entry.name))),
+  ]);
+
 test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
-  const before = readdirSync(folder.path);
+  const before = readFolder();
   const finished = await runInProcess(line.split(" ").map((word) => places[word] ?? word));
   expect(finished).toMatchObject({ exitCode, out: "" });
   expect(finished.errors).toMatch(/^plantstore: .+\n$/);
   expect(finished.errors).toContain(reason);
   expect(finished.errors).not.toContain(serverPassword);
   expect(finished.errors).not.toContain("PRIVATE");
-  expect(readdirSync(folder.path)).toEqual(before);
+  expect(readFolder()).toEqual(before);
 });
 
 test("an environment variable that is empty is named", async () => {

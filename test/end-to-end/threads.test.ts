@@ -19,6 +19,9 @@ import {
 
 setDefaultTimeout(120_000);
 
+/** How soon threads send each other their counts. */
+const soon = { sendReportMs: 50 };
+
 type Service = Awaited<ReturnType<typeof serveHere>>;
 
 /** Sends many requests at once, to the services in turn, and counts the responses by status. */
@@ -70,7 +73,7 @@ describe("a service on four threads", () => {
 });
 
 test("threads pass together exactly as many requests as the rate limit says, and count together", async () => {
-  await using service = await serveHere({ threads: "3", "rate-limit": "123/d" });
+  await using service = await serveHere({ threads: "3", "rate-limit": "123/d" }, soon);
   await waitForThreads(service, 3);
   expect(await send([service], 200, "GET /plants?limit=1")).toEqual({ 200: 123, 429: 77 });
   const refusals = () => readMetric(service, 'refusals_total{limit="requests"}');
@@ -103,7 +106,7 @@ test.each([
 test("threads on PostgreSQL share the pool of the process, and count together", async () => {
   await using database = await makeDatabase();
   const settings = { threads: "3", "database-pool-size": "4", database: database.url };
-  await using service = await serveHere(settings);
+  await using service = await serveHere(settings, soon);
   await waitForThreads(service, 3);
   expect(await send([service], 100, "POST /plants", '{"name":"Fern"}')).toEqual({ 201: 100 });
   const [held] = await database.query(
