@@ -1,5 +1,5 @@
 /**
- * Commands that call a service, in scripts: `plants`, `whoami`, `events`, `export` and `health`,
+ * Commands that call a service, in scripts: `plants`, `whoami`, `export`, `import` and `health`,
  * against a real one and against other programs.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -116,8 +116,6 @@ describe("plants", () => {
     ["plants edit 7 --name=", 2, "name must"],
     ["plants add Fern --id 7", 5, "7"],
     ["plants list --limit many", 2, '"many"'],
-    ["events --after many", 2, '"many"'],
-    ["events --after 12345", 1, "Leave out --after to see the events that are kept."],
     ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
     ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
     ["plants list --token x", 2, "--token"],
@@ -154,34 +152,6 @@ describe("plants", () => {
 test("health finds the service by its own settings, as a container's check does", async () => {
   const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_HOST: "0.0.0.0" };
   expect(await runInProcess(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
-});
-
-describe("events", () => {
-  test("are printed one JSON object per line, all pages, with exact ids", async () => {
-    const run = await openGarden(service, { user: "ann" });
-    await run(["import", writeFile("many.csv", `name\n${`${"x".repeat(200)}\n`.repeat(301)}`)]);
-    await run(["plants", "add", "Fern", "--id", "9007199254740993"]);
-    const { out, errors, exitCode } = await run(["events"]);
-    expect([exitCode, errors]).toEqual([0, ""]);
-    const lines = out.trimEnd().split("\n");
-    expect(lines.map((line) => JSON.parse(line).seq)).toEqual(lines.map((_, index) => index + 1));
-    expect(lines).toHaveLength(302);
-    const rest = await run(["events", "--json", "--after", "301"]);
-    expect(rest.out).toBe(`${lines.at(-1)}\n`);
-    const start = /^\{"seq":302,"type":"plant.created","at":"[^"]+","user":"ann","plant":/;
-    expect(rest.out).toMatch(start);
-    expect(rest.out).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":""}}\n');
-  });
-
-  test("that a service doesn't keep are reported in one line", async () => {
-    await using quiet = await serveHere({ events: "off" });
-    const run = await openGarden(quiet, { user: "dora" });
-    expect(await run(["events", "--follow"])).toEqual({
-      exitCode: 1,
-      out: "",
-      errors: "plantstore: This service keeps no events: its setting --events is off.\n",
-    });
-  });
 });
 
 /** By way of programs that pass a signal on, it comes twice. */
