@@ -139,11 +139,10 @@ test.each([
 });
 
 test.skipIf(skipsOutsideLinux() || skipsWithout("prlimit"))(
-  "out of file descriptors, it accepts connections again when others close; its sockets have no name to take",
+  "out of file descriptors, it accepts connections again when others close",
   async () => {
     await using crowded = await startService({ args: ["--threads", "1"] });
     const { pid, port } = crowded;
-    expect(await Bun.file("/proc/net/unix").text()).not.toContain(`-${port}`);
     Bun.spawnSync(["prlimit", "--pid", String(pid), "--nofile=100"]);
     const idle = Array.from({ length: 120 }, () => {
       const socket = connect(port, "127.0.0.1");
