@@ -49,7 +49,7 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
     iss: await signWith(key, { iss: "https://evil.test" }),
     aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
-    alg: await signWith(await makeSigningKey("PS256")),
+    alg: good.replace(/^[^.]+/, btoa('{"alg":"PS256"}').replace(/=+$/, "")),
     kid: await signWith(await makeSigningKey("ES256")),
     signature: await signWith(other),
     malformed: "a.b.c",
@@ -72,19 +72,16 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
 test("scopes have the configured names; a JWT without any is a 403 that names what it lacks", async () => {
   const scopes = { "jwt-read-scope": "plants:read", "jwt-write-scope": "plants:write" };
   await using service = await serveHere({ ...trust, ...scopes, "jwt-scope-claim": "scp" });
-  const read = await signWith(key, { scp: ["openid", "plants:read"] });
-  const write = await signWith(key, { scp: "plants:write" });
-  const neither = await signWith(key, { scp: "plants", scope: "write" });
-  const ask = async (token: string, request: string) => {
-    const { status, headers } = await insist(() => service.call(request, { token }));
-    return [status, /scope="(\w+)"/.exec(headers.get("www-authenticate") ?? "")?.[1]];
-  };
-  expect(await ask(read, "DELETE /plants/7")).toEqual([403, "write"]);
-  expect(await ask(write, "DELETE /plants/7")).toEqual([404, undefined]);
-  expect(await ask(write, "GET /me")).toEqual([200, undefined]);
-  expect(await ask(neither, "GET /me")).toEqual([403, "read"]);
-  expect(await ask(neither, "GET /plants/7")).toEqual([403, "read"]);
-  expect(await ask(neither, "DELETE /plants/7")).toEqual([403, "write"]);
+  for (const [claims, status, lacking] of [
+    [{ scp: ["openid", "plants:read"] }, 403, "write"],
+    [{ scp: "plants:write" }, 404, undefined],
+    [{ scp: "plants", scope: "write" }, 403, "write"],
+  ] as const) {
+    const token = await signWith(key, claims);
+    const refused = await service.call("DELETE /plants/7", { token });
+    const named = /scope="(\w+)"/.exec(refused.headers.get("www-authenticate") ?? "")?.[1];
+    expect([claims, refused.status, named]).toEqual([claims, status, lacking]);
+  }
   expect(service.readLog("request").at(-1)).toMatchObject({ status: 403, tokenError: "scope" });
 });
 
