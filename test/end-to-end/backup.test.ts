@@ -140,14 +140,6 @@ test("a backup that is stopped or short of room has no name, and disturbs no ser
   expect(created.status).toBe(201);
 });
 
-test("a backup of a corrupt store fails, and leaves nothing", async () => {
-  writeFileSync(file, readFileSync(small).fill(0xff, 4_096 * 2));
-  const failed = await backUp();
-  expect(failed).toMatchObject({ exitCode: 1, out: "" });
-  expect(failed.errors).toContain("corrupt");
-  expect(readdirSync(folder.path)).toEqual(["plants.db"]);
-});
-
 describe("a restore", () => {
   /** As a crash leaves it: the plant is only in the log. */
   async function layCrashed(): Promise<void> {

@@ -19,7 +19,8 @@ const failure = 1;
 const folder = makeTemporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);
 const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
-const nowhere = `postgres://u:${serverPassword}@127.0.0.1:1/x`;
+const postgresAt = (place: string) => `postgres://postgres:${serverPassword}@${place}`;
+const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
 
 let served: Awaited<ReturnType<typeof serveHere>>;
 let empty: TestDatabase;
@@ -75,6 +76,11 @@ beforeAll(async () => {
     EMPTY: empty.url,
     FULL: full.url,
     "OLDER-URL": older.url,
+    REFUSED: postgresAt("127.0.0.1:1/x"),
+    UNKNOWN: postgresAt("nope.invalid/x"),
+    SILENT: postgresAt(`127.0.0.1:${silent.port}/x`),
+    "WRONG-PASSWORD": empty.url.replace("@", "-too@"),
+    "NO-DATABASE": `${empty.url}-too`,
     OLDER: inFolder("older.db"),
     NEWER: inFolder("newer.db"),
     CERT: certificate("server.pem"),
@@ -87,6 +93,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await served[Symbol.asyncDispose]();
   await Promise.all([empty, full, older].map((database) => database.drop()));
+  silent.stop(true);
   folder[Symbol.dispose]();
 });
 
@@ -116,6 +123,15 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 0 --database OLDER", failure, "open it with 2.0 first"],
   ["serve --port 0 --database NEWER", failure, "knows schemas up to 5: use a newer version"],
   ["serve --port 0 --database OLDER-URL", failure, "open it with 2.0 first"],
+  ["serve --port 0 --database REFUSED", failure, "the connection is refused"],
+  ["serve --port 0 --database UNKNOWN", failure, "the host is not known"],
+  ["serve --port 0 --database WRONG-PASSWORD", failure, "the user or the password is wrong"],
+  ["serve --port 0 --database NO-DATABASE", failure, "there is no database"],
+  [
+    "serve --port 0 --database SILENT --database-connect-timeout-ms 100",
+    failure,
+    "the host doesn't respond",
+  ],
   ["token list --database OLDER", failure, "open it with 2.0 first"],
   ["backup NEW --database OLDER", failure, "older.db: its schema is 4, of version 1.0 or older"],
   ["copy OLDER EMPTY", failure, "open it with 2.0 first"],
@@ -134,6 +150,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["backup NEW/x --database FILE", failure, "there is no such folder"],
   ["backup NEW --database FULL", usage, "For PostgreSQL, use pg_dump: docs/postgresql.md."],
   ["backup NEW --database TEXT", failure, "it is not a database"],
+  ["backup NEW --database CORRUPT", failure, "corrupt"],
 
   ["restore NEW --database NEW", failure, "there is no such file"],
   ["restore FOLDER --database NEW", failure, "it is a folder"],
@@ -149,8 +166,8 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["copy SERVED EMPTY", failure, "a service is using it"],
   ["copy FILE FULL", failure, "is not empty. Use a new"],
   ["copy FILE OLDER-URL", failure, "open it with 2.0 first"],
-  [`copy FILE ${nowhere}`, failure, "the connection is refused"],
-  [`copy FILE ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
+  ["copy FILE REFUSED", failure, "the connection is refused"],
+  [`copy FILE ${postgresAt("x/x?sslmode=x")}`, usage, "sslmode must be one of"],
 ];
 
 const readFolder = () =>
