@@ -214,24 +214,6 @@ describe("another program", () => {
     busy.close();
   });
 
-  test("reaches the terminal without control characters", async () => {
-    const odd = "\u001b]0;title\u0007\u009b31m\u202e";
-    const body = JSON.stringify({ type: "urn:plantstore:problem:conflict", detail: odd });
-    const headers = { "content-type": "application/problem+json" };
-    const stranger = await openScriptedService({ status: 409, headers, body });
-    const unready = await openScriptedService({ status: 503, headers, body });
-    const spoken = [
-      await bob(["plants", "add", "Fern"], stranger.url),
-      await bob(["health"], unready.url),
-    ];
-    stranger.close();
-    unready.close();
-    for (const { errors } of spoken) {
-      expect(errors).toContain("\\u009b");
-      expect(errors.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
-    }
-  });
-
   test("that redirects is not taken for a service that is ready", async () => {
     const login = await openScriptedService({ status: 200, body: "<html>Sign in</html>" });
     const proxy = await openScriptedService({ status: 302, headers: { location: login.url } });
