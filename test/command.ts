@@ -14,7 +14,6 @@ export function makeTerminal(more: Partial<Terminal> = {}) {
   const terminal: Terminal = {
     env: {},
     stdin: readBytes(""),
-    isStdinTty: false,
     isStdoutTty: false,
     isStderrTty: false,
     out(text) {
@@ -37,7 +36,7 @@ export async function runInProcess(
 }
 
 /** `serve` leaves what it does at a signal in place, because the process ends with it. */
-async function runHere(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function runHere(args: readonly string[], terminal: Terminal): Promise<number> {
   const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
   const before = signals.map((signal) => process.listeners(signal));
   try {

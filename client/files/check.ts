@@ -10,16 +10,16 @@ export interface FileCheck {
   readonly invalid: readonly RefusedRow[];
 }
 
-/** Small, so that a click or Ctrl+C is noticed soon. */
+/** Small, so that a click is noticed soon. */
 const uninterruptedRows = 10_000;
 
-export async function checkRows(rows: Iterable<Row>, signal: AbortSignal): Promise<FileCheck> {
+export async function checkRows(rows: Iterable<Row>, signal?: AbortSignal): Promise<FileCheck> {
   const valid: ValidRow[] = [];
   const invalid: RefusedRow[] = [];
   for (const unchecked of rows) {
     const count = valid.length + invalid.length;
     if (count % uninterruptedRows === 0) await new Promise((done) => setTimeout(done, 0));
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const row = validate(unchecked);
     if ("error" in row) invalid.push(row);
     else valid.push(row);

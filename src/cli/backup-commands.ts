@@ -6,7 +6,7 @@ import { mapFileError } from "../storage/failures.ts";
 import { backUpFile, copyToPostgres, isFile, maskAddress, restoreFile } from "../storage/open.ts";
 import type { Contents } from "../storage/storage.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
+import { type Call, type Command, isForPeople, jsonFlag, printResult } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
 
 export const backupCommand: Command = {
@@ -91,5 +91,5 @@ function readFile({ flags, terminal }: Call, tool: string): string {
 function show(call: Call, title: string, result: Contents & { file?: string }): void {
   const { plants, tokens } = result;
   const text = `${title} ${renderCount(plants, "plant")} and ${renderCount(tokens, "token")}.`;
-  call.terminal.out(`${isForPeople(call) ? text : JSON.stringify(result)}\n`);
+  printResult(call, text, JSON.stringify(result));
 }

@@ -40,17 +40,7 @@ export const catalog: Readonly<Record<string, Section>> = {
 };
 
 /** What people type out of habit. */
-export const aliases: Readonly<Record<string, string>> = {
-  "garden ls": "garden list",
-  "garden rm": "garden delete",
-  "garden remove": "garden delete",
-  "plants ls": "plants list",
-  "plants rm": "plants delete",
-  "plants remove": "plants delete",
-  "token ls": "token list",
-  "token rm": "token revoke",
-  "token remove": "token revoke",
-};
+const shortForms: Readonly<Record<string, string>> = { list: "ls", delete: "rm", revoke: "rm" };
 
 const loaders = new Map(Object.values(catalog).flatMap((section) => Object.entries(section)));
 
@@ -58,7 +48,10 @@ export const commandNames: readonly string[] = [...loaders.keys()];
 
 /** The command that the words start with. */
 export function findCommandName(words: readonly string[]): string | undefined {
-  return commandNames.find((name) => name.split(" ").every((word, index) => word === words[index]));
+  const isMeant = (word: string, typed = "") => typed === word || typed === shortForms[word];
+  return commandNames.find((name) =>
+    name.split(" ").every((word, index) => isMeant(word, words[index])),
+  );
 }
 
 export async function loadCommand(name: string): Promise<Command> {

@@ -1,7 +1,7 @@
 /** What a command is, and how its arguments are parsed. */
 import { parseArgs } from "node:util";
 import { type Parser, quoteText, type SettingName, settings } from "../config.ts";
-import { type CliError, usageError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -83,13 +83,11 @@ function refuse(command: Command, reason: string): CliError {
 /** Says which flag may have been meant. */
 function refuseFlag(command: Command, args: readonly string[]): CliError {
   const names = Object.keys({ ...flagsOf(command), ...globalFlags });
-  const isUnknown = (arg: string) => /^-./.test(arg) && !names.some((name) => arg === `--${name}`);
-  const given = args.map((arg) => arg.replace(/=.*/s, "")).find(isUnknown) ?? "";
-  const near = suggest(given.replace(/^-+/, ""), names);
-  const hint =
-    near.length === 0 && command.words.length > 0 && !given.startsWith("--")
-      ? "Put -- before a word that starts with a dash. "
-      : renderSuggestion(near.map((name) => `--${name}`));
+  const given = args
+    .map((arg) => arg.replace(/=.*/s, ""))
+    .find((arg) => /^-./.test(arg) && !names.includes(arg.slice(2)));
+  const near = suggest(given?.replace(/^-+/, "") ?? "", names).map((name) => `--${name}`);
+  const hint = renderSuggestion(near) || "Put -- before a word that starts with a dash.";
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
 }
 
@@ -114,6 +112,21 @@ export const jsonFlag: FlagDescription = { help: "print JSON instead of text" };
 /** Whether to print text rather than JSON. `token` prints text in a pipe, too. */
 export function isForPeople({ flags, terminal }: Call): boolean {
   return terminal.isStdoutTty && flags.json !== true;
+}
+
+/** Prints text for people, and JSON for programs. */
+export function printResult(call: Call, text: string, json: string): void {
+  call.terminal.out(`${isForPeople(call) ? text : json}\n`);
+}
+
+/** Returns after a yes, or with `--yes`. Throws a `CliError` otherwise. */
+export async function confirmDeletion({ flags, terminal }: Call, which: string): Promise<void> {
+  if (flags.yes === true) return;
+  const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
+  if (isConfirmed === undefined) {
+    throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
+  }
+  if (!isConfirmed) throw new CliError("Nothing was deleted.");
 }
 
 export function textFlag(call: Call, name: string): string | undefined {

@@ -4,10 +4,10 @@ import { hasCode } from "../../client/problem-error.ts";
 import { integer, type Parser, parseDuration } from "../config.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, readFlag, textFlag } from "./command.ts";
-import { createPrinter, type Show } from "./event-lines.ts";
-import { forwardEvents, readTarget, secretVariable } from "./forward-events.ts";
+import { forwardEvents, readTarget, renderEvent, secretVariable } from "./forward-events.ts";
 import { plantId, serviceCommand } from "./service-client.ts";
-import { onStopSignal } from "./stop-signals.ts";
+import { abortOnStop } from "./stop-signals.ts";
+import { renderTable, renderTime } from "./terminal.ts";
 
 /** As many digits as `integer` reads. */
 const numberMax = 999_999_999_999_999;
@@ -15,18 +15,14 @@ const numberMax = 999_999_999_999_999;
 const lastDefault = 10;
 /** They are held in memory. */
 const lastMax = 100_000;
-/** How far back to look at first for the start of a time. */
-const lookBack = 1_000;
 
 const duration: Parser<number> = {
   parse: (text) => parseDuration(text) || undefined,
   expected: "a time such as 30m, 2h or 7d",
 };
 
-/** Each says where to start. */
-const startFlags = ["last", "since", "after"] as const;
-const shownFlags = [...startFlags, "follow", "user", "plant"] as const;
-const forwardFlags = ["state", "from"] as const;
+/** Flags that choose what is shown. */
+const shownFlags = ["last", "since", "after", "follow", "user", "plant"] as const;
 
 export const eventsCommand = serviceCommand({
   name: "events",
@@ -60,87 +56,78 @@ export const eventsCommand = serviceCommand({
     "plantstore events --forward https://example.com/hook --state hook.state",
   ],
   async run(store, call) {
-    refuseMixed(call);
     const target = call.flags.forward === undefined ? undefined : readTarget(call);
-    const range = readRange(call);
+    const other = shownFlags.find((name) => call.flags[name] !== undefined);
+    if (target && other) throw usageError(`--forward sends every event. Leave out --${other}.`);
+    const selection = readSelection(call);
     const { garden, lastEvent } = await store.me();
     if (lastEvent === undefined) {
       throw new CliError("This service keeps no events: its setting --events is off.");
     }
     if (target) return forwardEvents(store, call, { ...target, garden, lastEvent });
-    await showEvents(store, call, range, lastEvent);
+    await showEvents(store, call, selection, lastEvent);
     return undefined;
   },
 });
 
-/** Throws a `CliError` if flags don't go together. */
-function refuseMixed({ flags }: Call): void {
-  const find = (...names: readonly string[]) => names.filter((name) => flags[name] !== undefined);
-  if (find(...startFlags).length > 1) {
-    throw usageError("Use only one of --last, --since and --after.");
-  }
-  const isForwarding = flags.forward !== undefined;
-  const [other] = find(...(isForwarding ? shownFlags : forwardFlags));
-  if (other === undefined) return;
-  throw usageError(
-    isForwarding
-      ? `--forward sends every event. Leave out --${other}.`
-      : `--${other} is for --forward URL.`,
-  );
-}
-
-interface Range {
+interface Selection {
   /** Absent: all of them. */
   readonly count: number | undefined;
   readonly after: number | undefined;
-  readonly sinceMs: number | undefined;
-  readonly matches: (event: PlantEvent) => boolean;
+  /** Absent: no filter is given. */
+  readonly matches: ((event: PlantEvent) => boolean) | undefined;
 }
 
-function readRange(call: Call): Range {
+function readSelection(call: Call): Selection {
   const after = readFlag(call, "after", integer(0, numberMax));
-  const sinceMs = readFlag(call, "since", duration);
+  const since = readFlag(call, "since", duration);
   const count = readFlag(call, "last", integer(0, lastMax));
   const user = textFlag(call, "user");
   const plant = readFlag(call, "plant", plantId);
-  const isFromNow = call.flags.follow === true && after === undefined && sinceMs === undefined;
+  const sinceMs = Date.now() - (since ?? 0);
+  const matches = (event: PlantEvent) =>
+    (since === undefined || Date.parse(event.at) >= sinceMs) &&
+    (user === undefined || event.user === user) &&
+    (plant === undefined || event.plant.id === plant);
+  const isFiltered = since !== undefined || user !== undefined || plant !== undefined;
+  const isFromNow = call.flags.follow === true && after === undefined && since === undefined;
   return {
     count: count ?? (isFromNow ? lastDefault : undefined),
     after,
-    sinceMs: sinceMs === undefined ? undefined : Date.now() - sinceMs,
-    matches: (event) =>
-      (user === undefined || event.user === user) &&
-      (plant === undefined || event.plant.id === plant),
+    matches: isFiltered ? matches : undefined,
   };
 }
 
 async function showEvents(
   store: PlantStore,
   call: Call,
-  range: Range,
+  { count, after, matches }: Selection,
   lastEvent: number,
 ): Promise<void> {
-  const { count, after, sinceMs = Number.NEGATIVE_INFINITY, matches } = range;
-  const isFollowing = call.flags.follow === true;
-  const print = createPrinter(call, isFollowing ? lastEvent : undefined);
+  // Without a filter, the last events are known by their numbers.
+  const isCounted = count !== undefined && matches === undefined;
+  const start = after ?? (isCounted ? Math.max(0, lastEvent - count) : undefined);
+  const select = (events: PlantEvent[]) => (matches ? events.filter(matches) : events);
+  const print = createPrinter(call);
   let position = after ?? lastEvent;
   let shown = 0;
-  const show: Show = (events) => {
-    const some = events.filter((event) => matches(event) && Date.parse(event.at) >= sinceMs);
-    position = events.at(-1)?.seq ?? position;
-    shown += some.length;
-    print(some);
+  const show = (events: readonly PlantEvent[]) => {
+    shown += events.length;
+    if (events.length > 0) print(events);
   };
-  if (count === undefined) {
-    const start = after ?? (await findTime(store, lastEvent, sinceMs));
-    for await (const events of readKept(store, start, after === undefined)) show(events);
-  } else {
-    const last = await readLast(store, lastEvent, count, matches);
-    show(last.events);
-    position = last.position;
+  let last: PlantEvent[] = [];
+  for await (const events of readKept(store, start, after === undefined)) {
+    position = events.at(-1)?.seq ?? position;
+    if (count === undefined) show(select(events));
+    else {
+      const known = [...last, ...select(events)];
+      last = known.slice(Math.max(0, known.length - count));
+    }
   }
-  if (isFollowing) await follow(store, position, show);
-  else if (shown === 0 && isForPeople(call)) call.terminal.say("There are no events.");
+  show(last);
+  if (call.flags.follow === true) {
+    await follow(store, position, (event) => show(select([event])));
+  } else if (shown === 0 && isForPeople(call)) call.terminal.say("There are no events.");
 }
 
 /** Pages of events. With `mayMiss`, those that are no longer kept are left out, else a problem. */
@@ -160,57 +147,35 @@ async function* readKept(
   }
 }
 
-/** The last events that match: looks back ten times as far until it finds enough. */
-async function readLast(
+async function follow(
   store: PlantStore,
-  lastEvent: number,
-  count: number,
-  matches: Range["matches"],
-): Promise<{ readonly events: PlantEvent[]; readonly position: number }> {
-  for (let back = count; ; back *= 10) {
-    const after = Math.max(0, lastEvent - back);
-    let events: PlantEvent[] = [];
-    let first: number | undefined;
-    let position = lastEvent;
-    for await (const page of readKept(store, after, true)) {
-      first ??= page[0]?.seq;
-      position = page.at(-1)?.seq ?? position;
-      events = [...events, ...page.filter(matches)].slice(-count);
-    }
-    const isOldest = after === 0 || first !== after + 1;
-    if (isOldest || events.length >= count) return { events, position };
-  }
-}
-
-/** The number of an event before that time; absent if no such event is kept. */
-async function findTime(
-  store: PlantStore,
-  lastEvent: number,
-  timeMs: number,
-): Promise<number | undefined> {
-  if (timeMs === Number.NEGATIVE_INFINITY) return undefined;
-  for (let back = lookBack; back < lastEvent; back *= 10) {
-    const after = lastEvent - back;
-    const { events } = await store.eventPage({ after, limit: 1 }).catch((error) => {
-      if (!hasCode(error, "gone")) throw error;
-      return { events: [] };
-    });
-    const [first] = events;
-    if (first === undefined) return undefined;
-    if (Date.parse(first.at) < timeMs) return after;
-  }
-  return undefined;
-}
-
-async function follow(store: PlantStore, after: number, show: Show): Promise<void> {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const stopListening = onStopSignal(() => controller.abort());
+  after: number,
+  show: (event: PlantEvent) => void,
+): Promise<void> {
+  using stop = abortOnStop();
+  const { signal } = stop;
   try {
-    for await (const event of store.events({ after, signal })) show([event]);
+    for await (const event of store.events({ after, signal })) show(event);
   } catch (error) {
     if (!signal.aborted) throw error;
-  } finally {
-    stopListening();
   }
+}
+
+/** Rows of one table, or JSON. */
+function createPrinter(call: Call): (events: readonly PlantEvent[]) => void {
+  const { terminal } = call;
+  if (!isForPeople(call)) {
+    return (events) => terminal.out(events.map((event) => `${renderEvent(event)}\n`).join(""));
+  }
+  const widths: number[] = [];
+  let header = [["EVENT", "WHEN", "WHO", "WHAT", "ID", "NAME", "TAG"]];
+  return (events) => {
+    terminal.out(renderTable([...header, ...events.map(toRow)], widths));
+    header = [];
+  };
+}
+
+function toRow({ seq, at, user, type, plant: { id, name, tag } }: PlantEvent): string[] {
+  const what = type.replace("plant.", "");
+  return [String(seq), renderTime(Date.parse(at)), user, what, String(id), name, tag];
 }

@@ -3,12 +3,11 @@ import { fchmodSync, openSync, realpathSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import { PlantRenderer, renderCount, renderDuration } from "../../client/files/renderer.ts";
 import { formatOf } from "../../client/files/rows.ts";
-import type { Plant } from "../../client/plant-store.ts";
+import type { PlantStore } from "../../client/plant-store.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
-import { withProgress } from "./progress.ts";
 import {
   chooseFormat,
   formatFlag,
@@ -36,30 +35,20 @@ export const exportCommand: Command = {
   async run(call) {
     const path = call.words[0] ?? "-";
     refuseExtension(call, path);
-    const renderer = new PlantRenderer(chooseFormat(call, path));
-    const tag = textFlag(call, "tag");
-    const exportTo = (write: Write, signal?: AbortSignal) =>
-      withService(
-        call,
-        (store) => exportPlants(call, store.pages({ tag, signal }), renderer, write),
-        patient,
-      );
-    if (path === "-") {
-      await exportTo(call.terminal.out);
-      return;
-    }
+    if (path === "-") return exportTo(call, call.terminal.out);
     try {
       const older = statSync(path, { throwIfNoEntry: false });
       // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
-      if (older?.isFile() === false) await exportTo(writeTo(openSync(path, "w"), path));
-      else {
-        await cancellable(`${path} was not changed.`, (signal) =>
-          replaceDurably(older ? realpathSync(path) : path, async (descriptor) => {
-            await exportTo(writeTo(descriptor, path), signal);
-            if (older) fchmodSync(descriptor, older.mode & 0o777);
-          }),
-        );
+      if (older?.isFile() === false) {
+        const pipe = openSync(path, "w");
+        return await exportTo(call, (text) => writeResult(pipe, text, path));
       }
+      await cancellable(`${path} was not changed.`, (signal) =>
+        replaceDurably(older ? realpathSync(path) : path, async (descriptor) => {
+          await exportTo(call, (text) => writeResult(descriptor, text, path), signal);
+          if (older) fchmodSync(descriptor, older.mode & 0o777);
+        }),
+      );
     } catch (error) {
       throw mapFileError("write", path, error);
     }
@@ -76,30 +65,26 @@ function refuseExtension({ flags }: Call, path: string): void {
   );
 }
 
-type Write = (text: string) => void;
-
-async function exportPlants(
-  { terminal }: Call,
-  pages: AsyncIterable<readonly Plant[]>,
-  renderer: PlantRenderer,
-  write: Write,
-): Promise<void> {
+async function exportTo(
+  call: Call,
+  write: (text: string) => void,
+  signal?: AbortSignal,
+): Promise<undefined> {
+  const renderer = new PlantRenderer(chooseFormat(call, call.words[0] ?? "-"));
   const startedAtMs = performance.now();
   let count = 0;
-  const work = async () => {
+  const { terminal } = call;
+  const writePlants = async (store: PlantStore) => {
     write(renderer.header());
-    for await (const page of pages) {
+    for await (const page of store.pages({ tag: textFlag(call, "tag"), signal })) {
       write(renderer.page(page));
       count += page.length;
     }
     write(renderer.footer());
   };
-  await withProgress(terminal, () => ({ count }), work);
+  await withService(call, writePlants, patient);
   const took = renderDuration(performance.now() - startedAtMs);
   terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
   if (renderer.warning !== undefined) terminal.say(renderer.warning);
-}
-
-function writeTo(descriptor: number, path: string): Write {
-  return (text) => writeResult(descriptor, text, path);
+  return undefined;
 }

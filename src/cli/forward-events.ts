@@ -5,8 +5,8 @@
  *     an event ──▶ POST, until a 2xx ──▶ its number is durable in the state file ──▶ the next event
  */
 import { createHmac } from "node:crypto";
-import { readFileSync, writeSync } from "node:fs";
-import { renderCount, renderDuration } from "../../client/files/renderer.ts";
+import { existsSync, readFileSync, writeSync } from "node:fs";
+import { renderDuration, renderJsonPlant } from "../../client/files/renderer.ts";
 import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { pause } from "../../client/send.ts";
@@ -16,16 +16,14 @@ import { replaceDurably } from "../storage/durable-file.ts";
 import { describeSystemError, mapFileError } from "../storage/failures.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, readFlag, textFlag } from "./command.ts";
-import { createPrinter, renderEvent } from "./event-lines.ts";
-import { onStopSignal } from "./stop-signals.ts";
+import { abortOnStop } from "./stop-signals.ts";
+import type { Terminal } from "./terminal.ts";
 
 export const secretVariable = "PLANTSTORE_WEBHOOK_SECRET";
 const secretForm = /^whsec_([A-Za-z\d+/]+={0,2})$/;
 /** What Standard Webhooks allows. */
 const [keyBytesMin, keyBytesMax] = [24, 64];
 const pauseMsMax = 300_000;
-/** How long to wait for the number of waiting events, which is only shown. */
-const countMsMax = 1_000;
 
 interface Target {
   readonly url: string;
@@ -85,29 +83,16 @@ export async function forwardEvents(
   let position = readState(forwarding) ?? (await findStart(store, forwarding));
   // Even before the first event: what happens while this doesn't run counts, too.
   await writeState(forwarding, position);
-  const isWatched = isForPeople(call);
-  const print = createPrinter(call, forwarding.lastEvent);
   const { terminal } = call;
-  if (isWatched) {
-    const waiting = renderCount(Math.max(0, forwarding.lastEvent - position));
-    terminal.say(`Sending the events after ${position}, until Ctrl+C. Waiting now: ${waiting}.`);
-  }
-  const reportFailure: ReportFailure = async (seq, reason, pauseMs) => {
-    const behind = isWatched ? await countWaiting(store, seq) : undefined;
-    const more = behind ? ` Waiting behind it: ${renderCount(behind)}.` : "";
-    const next = `Next try in ${renderDuration(pauseMs)}.`;
-    terminal.say(showSafely(`Event ${seq} was not taken: ${reason}. ${next}${more}`));
-  };
-  const controller = new AbortController();
-  const { signal } = controller;
-  const stopListening = onStopSignal(() => controller.abort());
+  if (isForPeople(call)) terminal.say(`Sending the events after ${position}, until Ctrl+C.`);
+  using stop = abortOnStop();
+  const { signal } = stop;
   try {
     for await (const event of store.events({ after: position, signal })) {
-      const delivery = await deliver(event, forwarding, reportFailure, timing, signal);
+      const delivery = await deliver(event, forwarding, terminal, timing, signal);
       position = event.seq;
       await writeState(forwarding, position);
-      if (isWatched) print([event]);
-      else terminal.out(`${JSON.stringify(delivery)}\n`);
+      terminal.out(`${JSON.stringify(delivery)}\n`);
       if (signal.aborted) break;
     }
   } catch (error) {
@@ -118,8 +103,6 @@ export async function forwardEvents(
       );
     }
     if (!(signal.aborted && error === signal.reason)) throw error;
-  } finally {
-    stopListening();
   }
   return undefined;
 }
@@ -131,14 +114,8 @@ async function findStart(store: PlantStore, { from, lastEvent }: Forwarding): Pr
 
 /** Absent if there is no state file. Throws a `CliError` if it is of another garden or URL. */
 function readState({ garden, url, statePath }: Forwarding): number | undefined {
-  let text: string;
-  try {
-    text = readFileSync(statePath, "utf8");
-  } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return undefined;
-    throw mapFileError("read", statePath, error);
-  }
-  const state = parseState(text);
+  if (!existsSync(statePath)) return undefined;
+  const state = parseState(statePath);
   if (!Number.isSafeInteger(state.seq)) {
     throw usageError(`${statePath} is not a state file of plantstore events --forward.`);
   }
@@ -150,11 +127,12 @@ function readState({ garden, url, statePath }: Forwarding): number | undefined {
   );
 }
 
-function parseState(text: string): { garden?: string; url?: string; seq?: number } {
+function parseState(path: string): { garden?: string; url?: string; seq?: number } {
   try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
+    return JSON.parse(readFileSync(path, "utf8")) ?? {};
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw mapFileError("read", path, error);
   }
 }
 
@@ -168,8 +146,6 @@ async function writeState({ garden, url, statePath }: Forwarding, seq: number): 
   }
 }
 
-type ReportFailure = (seq: number, reason: string, pauseMs: number) => Promise<void>;
-
 interface Delivery {
   readonly seq: number;
   /** The `webhook-id`. */
@@ -182,7 +158,7 @@ interface Delivery {
 async function deliver(
   event: PlantEvent,
   { garden, url, key }: Forwarding,
-  reportFailure: ReportFailure,
+  terminal: Terminal,
   { pause, timeoutMs }: Timing,
   signal: AbortSignal,
 ): Promise<Delivery> {
@@ -203,9 +179,15 @@ async function deliver(
     const stepMs = Math.min(pauseMsMax, 1_000 * 2 ** tries);
     const pauseMs = stepMs * (0.5 + Math.random() / 2);
     const reason = typeof result === "number" ? `the response is ${result}` : result;
-    await reportFailure(event.seq, reason, pauseMs);
+    const next = `Next try in ${renderDuration(pauseMs)}.`;
+    terminal.say(showSafely(`Event ${event.seq} was not taken: ${reason}. ${next}`));
     await pause(pauseMs, signal);
   }
+}
+
+/** As the service sends it, with all digits of the id. */
+export function renderEvent({ plant, ...event }: PlantEvent): string {
+  return `${JSON.stringify(event).slice(0, -1)},"plant":${renderJsonPlant(plant)}}`;
 }
 
 function sign(id: string, body: string, key: Buffer): Record<string, string> {
@@ -241,10 +223,4 @@ async function post(
     if (signal.aborted) return `no response within ${renderDuration(timeoutMs)}`;
     return describeSystemError(error) ?? (error as Error).message.replace(/\.$/, "");
   }
-}
-
-/** How many events wait behind this one; absent if the service doesn't say soon. */
-async function countWaiting(store: PlantStore, seq: number): Promise<number | undefined> {
-  const me = await store.me({ signal: AbortSignal.timeout(countMsMax) }).catch(() => undefined);
-  return me?.lastEvent && Math.max(0, me.lastEvent - seq);
 }

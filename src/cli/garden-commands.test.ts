@@ -49,7 +49,7 @@ test.each(["SQLite", "PostgreSQL"])("gardens are listed and deleted on %s", asyn
     expect([unasked.exitCode, unasked.errors]).toEqual([2, expect.stringContaining("--yes")]);
     const { terminal, written } = makeTerminal({ env, confirm: async () => false });
     expect(await runCommand(["garden", "delete", "jwt"], terminal)).toBe(1);
-    expect(written.said).toEqual(["Nothing was deleted."]);
+    expect(written.said).toEqual(["plantstore: Nothing was deleted."]);
     expect(await listed()).toHaveLength(3);
 
     await run("token", "revoke", id);

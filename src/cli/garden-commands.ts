@@ -5,10 +5,10 @@ import { storageSettings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import type { GardenRecord, Storage } from "../storage/storage.ts";
-import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
+import { type Command, confirmDeletion, jsonFlag } from "./command.ts";
 import { renderTable, renderTime } from "./terminal.ts";
-import { withStorage } from "./token-commands.ts";
+import { toText, withStorage } from "./token-commands.ts";
 
 export const listGardensCommand: Command = {
   name: "garden list",
@@ -20,10 +20,11 @@ export const listGardensCommand: Command = {
   async run(call) {
     const gardens = await withStorage(call, readGardens);
     if (call.flags.json) {
-      const rows = gardens.map(({ garden, plants, lastEvent, lastEventAtMs: atMs, tokens }) => {
-        const lastEventAt = atMs === undefined ? null : new Date(atMs).toISOString();
-        return { garden, plants, lastEvent, lastEventAt, tokens: tokens.map(({ id }) => id) };
-      });
+      const rows = gardens.map(({ lastEventAtMs, tokens, ...garden }) => ({
+        ...garden,
+        lastEventAt: toText(lastEventAtMs),
+        tokens: tokens.map(({ id }) => id),
+      }));
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);
       return;
     }
@@ -46,15 +47,12 @@ export const deleteGardenCommand: Command = {
   examples: ["plantstore garden delete alice", "plantstore garden delete greenhouse --yes"],
   run: (call) =>
     withStorage(call, async (storage) => {
-      const { terminal, flags } = call;
       const [name = ""] = call.words;
       const title = `the garden "${showSafely(name)}"`;
       const found = (await readGardens(storage)).find(({ garden }) => garden === name);
       if (found === undefined) {
-        throw new CliError(
-          `There is no garden "${showSafely(name)}". See plantstore garden list.`,
-          exitCodes.notFound,
-        );
+        const message = `There is no garden "${showSafely(name)}". See plantstore garden list.`;
+        throw new CliError(message, exitCodes.notFound);
       }
       if (found.tokens.length > 0) {
         const ids = found.tokens.map(({ id }) => id).join(" ");
@@ -64,20 +62,9 @@ export const deleteGardenCommand: Command = {
         );
       }
       const which = `${title} with ${renderCount(found.plants, "plant")}`;
-      if (flags.yes !== true) {
-        const isConfirmed = await terminal.confirm?.(`Delete ${which}, for good?`);
-        if (isConfirmed === undefined) {
-          throw usageError(
-            `Nothing was deleted. To delete ${which} without being asked, add --yes.`,
-          );
-        }
-        if (!isConfirmed) {
-          terminal.say("Nothing was deleted.");
-          return exitCodes.failed;
-        }
-      }
+      await confirmDeletion(call, which);
       await storage.deleteGarden(name);
-      terminal.say(`Deleted ${which}.`);
+      call.terminal.say(`Deleted ${which}.`);
       return undefined;
     }),
 };

@@ -1,7 +1,7 @@
 /** `plantstore health`: whether a running service is ready, for containers and supervisors. */
 import { isGiven, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
-import { exitCodes } from "./cli-error.ts";
+import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { describeForeignResponse, describeNoResponse } from "./service-client.ts";
 
@@ -19,40 +19,33 @@ export const healthCommand: Command = {
   words: [],
   flags: {},
   settings: ["url", ...ownSettings],
-  examples: [
-    "plantstore health",
-    "PLANTSTORE_PORT=9000 plantstore health",
-    "plantstore health --url https://plants.example/v1",
-  ],
+  examples: ["plantstore health", "plantstore health --url https://plants.example/v1"],
   async run(call) {
-    const { terminal } = call;
     const { url, isOwn } = findService(call);
-    try {
-      const response = await fetch(`${url}/readyz`, {
-        signal: AbortSignal.timeout(timeoutMs),
-        // A proxy's login page would count as ready.
-        redirect: "manual",
-        // On this machine its certificate needn't match, and no secret is sent.
-        ...(isOwn && { tls: { rejectUnauthorized: false } }),
-      });
-      if (response.ok) {
-        terminal.out("ready\n");
-        return;
-      }
-      if (response.status < 500) {
-        const flags = isOwn ? "--port and --base-path" : "--url";
-        terminal.say(`plantstore: ${describeForeignResponse(response, url, flags)[1]}`);
-        return exitCodes.unavailable;
-      }
-      const problem = await response.json().catch(() => undefined);
-      const why = problem?.detail ? `: ${showSafely(String(problem.detail))}` : ".";
-      terminal.say(`plantstore: ${url} is not ready (${response.status})${why}`);
-    } catch (error) {
-      terminal.say(`plantstore: ${describeNoResponse(url, error)}`);
-    }
-    return exitCodes.unavailable;
+    const why = await findTrouble(url, isOwn);
+    if (why !== undefined) throw new CliError(showSafely(why), exitCodes.unavailable);
+    call.terminal.out("ready\n");
   },
 };
+
+/** Why it isn't ready; absent if it is. */
+async function findTrouble(url: string, isOwn: boolean): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url}/readyz`, {
+      signal: AbortSignal.timeout(timeoutMs),
+      // A proxy's login page would count as ready.
+      redirect: "manual",
+      // On this machine its certificate needn't match, and no secret is sent.
+      ...(isOwn && { tls: { rejectUnauthorized: false } }),
+    });
+    if (response.ok) return undefined;
+    if (response.status < 500) return describeForeignResponse(response, url)[1];
+    const problem = await response.json().catch(() => undefined);
+    return `${url} is not ready (${response.status}): ${problem?.detail ?? "it doesn't say why."}`;
+  } catch (error) {
+    return describeNoResponse(url, error);
+  }
+}
 
 /** Run in the environment of the service, it needs no URL. */
 function findService({ flags, terminal }: Call): { readonly url: string; readonly isOwn: boolean } {

@@ -24,7 +24,6 @@ import { showSafely } from "../domain/errors.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
-import { withProgress } from "./progress.ts";
 import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 
@@ -54,37 +53,15 @@ export const importCommand: Command = {
 };
 
 /** Reads and checks all rows. Throws a `CliError` if the file can't be read at all. */
-function checkFile(call: Call): Promise<FileCheck> {
+async function checkFile(call: Call): Promise<FileCheck> {
   const path = call.words[0] ?? "";
   const format = chooseFormat(call, path);
-  return cancellable("Nothing was sent.", async (signal) => {
-    const chunks = await readSource(call, path, signal);
-    try {
-      return await checkRows(readRows(chunks, format), signal);
-    } catch (error) {
-      if (!(error instanceof PlantFileError)) throw error;
-      throw usageError(showSafely(error.message));
-    }
-  });
-}
-
-/** All of a file or of a pipe. */
-async function readSource(
-  { terminal }: Call,
-  path: string,
-  signal: AbortSignal,
-): Promise<Uint8Array[]> {
-  if (path === "-" && terminal.isStderrTty && terminal.isStdinTty) {
-    terminal.say("Reading plants from the terminal, one per line. Press Ctrl+D to end.");
-  }
-  // Reading a pipe itself can't be aborted while nobody writes to it.
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason));
-  });
-  const stream = path === "-" ? terminal.stdin : createReadStream(path);
+  const stream = path === "-" ? call.terminal.stdin : createReadStream(path);
   try {
-    return await Promise.race([Array.fromAsync<Uint8Array>(stream), aborted]);
+    const chunks = await Array.fromAsync<Uint8Array>(stream);
+    return await checkRows(readRows(chunks, format));
   } catch (error) {
+    if (error instanceof PlantFileError) throw usageError(showSafely(error.message));
     throw mapFileError("read", path, error);
   }
 }
@@ -116,10 +93,9 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
   const key = isAgain ? `${contentKey}-${makeIdempotencyKey()}` : contentKey;
   await cancellable("Not all rows were sent.", async (signal) => {
     const importer = new Importer(store, { key, signal });
-    const readProgress = () => ({ count: importer.done, share: importer.done / rows.length });
     const startedAtMs = performance.now();
     try {
-      await withProgress(call.terminal, readProgress, () => importer.send(rows));
+      await importer.send(rows);
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error;
       throw new CliError(error.message, exitCodes.unavailable);

@@ -6,7 +6,16 @@ import { hasCode } from "../../client/problem-error.ts";
 import { integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
-import { type Call, isForPeople, jsonFlag, parseText, readFlag, textFlag } from "./command.ts";
+import {
+  type Call,
+  confirmDeletion,
+  isForPeople,
+  jsonFlag,
+  parseText,
+  printResult,
+  readFlag,
+  textFlag,
+} from "./command.ts";
 import { plantId, serviceCommand, tagFilter } from "./service-client.ts";
 import { describeAccess, renderTable } from "./terminal.ts";
 
@@ -34,9 +43,7 @@ export const addPlantCommand = serviceCommand({
   async run(store, call) {
     const [name = ""] = call.words;
     const id = readFlag(call, "id", plantId);
-    const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
-    if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
-    else call.terminal.out(`${renderJsonPlant(plant)}\n`);
+    show(call, "Added", await store.create({ name, tag: textFlag(call, "tag"), id }));
   },
 });
 
@@ -52,9 +59,7 @@ export const listPlantsCommand = serviceCommand({
     json: jsonFlag,
   },
   examples: [
-    "plantstore plants list --limit 20",
-    'plantstore plants list --tag "living room"',
-    'plantstore plants list --search "royal fern" --newest',
+    'plantstore plants list --search "royal fern" --newest --limit 20',
     "plantstore plants list --json | jq -r '.[].name'",
   ],
   async run(store, call) {
@@ -100,16 +105,13 @@ export const getPlantsCommand = serviceCommand({
   examples: ["plantstore plants get 7", "plantstore plants get 7 8 -- -9"],
   async run(store, call) {
     const found: Plant[] = [];
-    try {
-      return await forEachPlant(store, call, async (id) => {
-        const plant = await store.get(id);
-        if (isForPeople(call)) found.push(plant);
-        else call.terminal.out(`${renderJsonPlant(plant)}\n`);
-      });
-    } finally {
-      // One table, so that its columns are aligned.
-      if (found.length > 0) call.terminal.out(renderPlants(found, true));
-    }
+    const exitCode = await forEachPlant(store, call, async (id) => {
+      found.push(await store.get(id));
+    });
+    const json = found.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
+    const isTable = isForPeople(call) && found.length > 0;
+    call.terminal.out(isTable ? renderPlants(found, true) : json);
+    return exitCode;
   },
 });
 
@@ -123,8 +125,7 @@ export const editPlantCommand = serviceCommand({
     json: jsonFlag,
   },
   examples: [
-    'plantstore plants edit 7 --name "Royal fern"',
-    "plantstore plants edit 7 --tag pond",
+    'plantstore plants edit 7 --name "Royal fern" --tag pond',
     "plantstore plants edit --tag pond -- -7",
   ],
   async run(store, call) {
@@ -132,10 +133,9 @@ export const editPlantCommand = serviceCommand({
     if (change.name === undefined && change.tag === undefined) {
       throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
     }
-    return forEachPlant(store, call, async (id) => {
-      const before = await store.get(id);
-      reportEdit(call, before, await store.update(id, change));
-    });
+    return forEachPlant(store, call, async (id) =>
+      show(call, "Changed", await store.update(id, change)),
+    );
   },
 });
 
@@ -149,13 +149,7 @@ export const deletePlantCommand = serviceCommand({
     yes: { help: "don't ask before deleting plants by --tag or --search" },
     json: jsonFlag,
   },
-  examples: [
-    "plantstore plants delete 7",
-    "plantstore plants delete 8 9",
-    "plantstore plants delete -- -7",
-    'plantstore plants delete --tag "living room"',
-    'plantstore plants delete --search "test plant" --yes',
-  ],
+  examples: ["plantstore plants delete 7 8 -- -9", 'plantstore plants delete --tag "living room"'],
   async run(store, call) {
     const filter = readFilter(call);
     const isFiltered = filter.tag !== undefined || filter.q !== undefined;
@@ -172,32 +166,16 @@ export const deletePlantCommand = serviceCommand({
   },
 });
 
-async function deleteFiltered(
-  store: PlantStore,
-  call: Call,
-  filter: Filter,
-): Promise<number | undefined> {
-  const { terminal, flags } = call;
+async function deleteFiltered(store: PlantStore, call: Call, filter: Filter): Promise<undefined> {
   const ids = await Array.fromAsync(store.list(filter), ({ id }) => id);
   const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
-  if (ids.length > 0 && flags.yes !== true) {
-    const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
-    if (isConfirmed === undefined) {
-      throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
-    }
-    if (!isConfirmed) {
-      terminal.say("Nothing was deleted.");
-      return exitCodes.failed;
-    }
-  }
+  if (ids.length > 0) await confirmDeletion(call, which);
   const results = await store.deleteMany(ids);
   const deleted = results.filter(({ status }) => status === 204).length;
   const missing = ids.length - deleted;
-  if (!isForPeople(call)) terminal.out(`${JSON.stringify({ deleted, missing })}\n`);
-  else {
-    const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
-    terminal.out(`Deleted ${renderCount(deleted, "plant")}.${others}\n`);
-  }
+  const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
+  const text = `Deleted ${renderCount(deleted, "plant")}.${others}`;
+  printResult(call, text, JSON.stringify({ deleted, missing }));
   return undefined;
 }
 
@@ -209,13 +187,9 @@ export const whoamiCommand = serviceCommand({
   examples: ["plantstore whoami", "plantstore whoami --json | jq -r .scope"],
   async run(store, call) {
     const me = await store.me();
-    if (!isForPeople(call)) {
-      call.terminal.out(`${JSON.stringify(me)}\n`);
-      return;
-    }
     const expiresAtMs = me.expiresAt === undefined ? undefined : Date.parse(me.expiresAt);
-    const access = describeAccess({ ...me, expiresAtMs });
-    call.terminal.out(`${access}. It has ${renderCount(me.plants, "plant")}.\n`);
+    const text = `${describeAccess({ ...me, expiresAtMs })}. It has ${renderCount(me.plants, "plant")}.`;
+    printResult(call, text, JSON.stringify(me));
   },
 });
 
@@ -258,33 +232,17 @@ async function forEachPlant(
 }
 
 function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
-  const { terminal } = call;
-  if (!isForPeople(call)) terminal.out(`{"id":${id},"confirmed":${confirmed}}\n`);
-  else if (confirmed) terminal.out(`Deleted plant ${id}.\n`);
-  else
-    terminal.out(
-      `Plant ${id} is deleted. A response was lost, so it may have been deleted before.\n`,
-    );
+  const text = confirmed
+    ? `Deleted plant ${id}.`
+    : `Plant ${id} is deleted. A response was lost, so it may have been deleted before.`;
+  printResult(call, text, `{"id":${id},"confirmed":${confirmed}}`);
 }
 
-function reportEdit(call: Call, before: Plant, after: Plant): void {
-  const { terminal } = call;
-  const changed = before.name !== after.name || before.tag !== after.tag;
-  if (!isForPeople(call)) {
-    terminal.out(`${renderJsonPlant(after).slice(0, -1)},"changed":${changed}}\n`);
-  } else if (changed) {
-    terminal.out(`Changed ${describe(before)} is now ${describeContent(after)}.\n`);
-  } else {
-    terminal.out(`Nothing to change: plant ${after.id} is already ${describeContent(after)}.\n`);
-  }
-}
-
-function describe(plant: Plant): string {
-  return `plant ${plant.id}: ${describeContent(plant)}`;
-}
-
-function describeContent({ name, tag }: Plant): string {
-  return showSafely(name) + (tag === "" ? "" : ` (${showSafely(tag)})`);
+/** What was done to a plant. */
+function show(call: Call, done: string, plant: Plant): void {
+  const tag = plant.tag === "" ? "" : ` (${showSafely(plant.tag)})`;
+  const text = `${done} plant ${plant.id}: ${showSafely(plant.name)}${tag}.`;
+  printResult(call, text, renderJsonPlant(plant));
 }
 
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {

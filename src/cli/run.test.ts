@@ -1,13 +1,14 @@
 /** The command line as it is called: which command runs, what is shown where, and the exit code. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTerminal } from "../../test/command.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { hashToken, isTokenForm } from "../auth/opaque-token.ts";
 import { openStorage } from "../storage/open.ts";
 import { version } from "../version.ts";
-import { commandNames } from "./catalog.ts";
+import { commandNames, loadCommand } from "./catalog.ts";
+import { flagsOf, readCall } from "./command.ts";
 import { runCommand } from "./run.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
@@ -32,24 +33,41 @@ const listTokens = async () => JSON.parse((await token("list", "--json")).out);
 describe("help and version", () => {
   test.each([
     ...commandNames.map((name) => [name, name] as const),
-    ...([
-      ["plants rm", "plants delete"],
-      ["plants ls", "plants list"],
-      ["token remove", "token revoke"],
-    ] as const),
+    ["plants rm", "plants delete"],
+    ["token ls", "token list"],
   ])("plantstore %s explains %s", async (typed, name) => {
-    for (const args of [
-      [...typed.split(" "), "--help"],
-      [...typed.split(" "), "-h"],
-      ["help", ...typed.split(" ")],
-    ]) {
-      const { exitCode, out, said } = await run(...args);
+    for (const line of [`${typed} --help`, `${typed} -h`, `help ${typed}`]) {
+      const { exitCode, out, said } = await run(...line.split(" "));
       expect([exitCode, said]).toEqual([0, []]);
       expect(out).toContain(`Usage: plantstore ${name}`);
     }
   });
 
-  test("shows the default and the variable of every setting", async () => {
+  test("has whole sentences, a word about every flag, and examples as a shell reads them", async () => {
+    const commands = await Promise.all(commandNames.map(loadCommand));
+    const examples = commands.flatMap((command) => command.examples.map(() => command));
+    const lines = commands.flatMap((command) => command.examples);
+    const record = join(folder.path, "record");
+    const standIn = `plantstore() { printf '%s\\0' "$@" >> ${record}; echo >> ${record}; }`;
+    Bun.spawnSync(["bash", "-c", [standIn, ...lines].join("\n")], { cwd: folder.path });
+    const called = readFileSync(record, "utf8").trimEnd().split("\n");
+    expect(called).toHaveLength(lines.length);
+    for (const [index, line] of called.entries()) {
+      const command = examples[index] as (typeof commands)[number];
+      const args = line.split("\0").slice(0, -1);
+      const count = command.name.split(" ").length;
+      expect(args.slice(0, count).join(" ")).toBe(command.name);
+      readCall(command, args.slice(count), makeTerminal().terminal);
+    }
+    for (const command of commands) {
+      expect(command.summary).toMatch(/^[A-Z].*\.$/s);
+      for (const [flag, { help }] of Object.entries(flagsOf(command))) {
+        expect([flag, help]).toEqual([flag, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
+      }
+    }
+  });
+
+  test("shows the default and the variable of a setting", async () => {
     const help = (await run("serve", "--help")).out.replaceAll(/\s+/g, " ");
     expect(help).toContain("[PLANTSTORE_PORT, default 8080]");
   });
@@ -86,36 +104,42 @@ describe("help and version", () => {
   );
 });
 
-describe("an invalid call ends with 2 and one line, and leaves no database behind", () => {
-  test.each([
-    ["an unknown command", ["grow"], 'There is no command "grow"'],
-    ["a flag before the command", ["--port", "1", "serve"], "The command comes first"],
-    ["a typo in a command", ["srve"], "Did you mean serve?"],
-    ["a typo in the first word", ["tokens", "list"], "Did you mean token?"],
-    ["a typo in the second word", ["token", "crate", "alice"], "Did you mean token create?"],
-    ["the second word alone", ["list"], "Did you mean token list or garden list or plants list?"],
-    ["a typo in a flag", ["serve", "--prot", "1"], "Did you mean --port?"],
-    ["a token in place of its id", ["token", "revoke", "plant_secret"], "not the token itself"],
-    ["no user", ["token", "create"], "USER"],
-    ["an empty user", ["token", "create", ""], "USER must be"],
-    ["an empty garden", ["token", "create", "a", "--garden", ""], "--garden must be"],
-    [
-      "a user with a joiner",
-      ["token", "create", "\u{1F469}\u200D\u{1F33E}"],
-      "or format character",
-    ],
-    ["a format that isn't there", ["import", "x.csv", "--format", "tsv"], "--format must be"],
-    ["an unknown scope", ["token", "create", "a", "--scope", "admin"], "--scope must be"],
-    ["an invalid expiry", ["token", "create", "a", "--expires", "soon"], "--expires must be"],
-    ["no such day", ["token", "create", "a", "--expires", "2131-02-30"], "--expires must be"],
-  ])("for %s", async (_case, args, message) => {
-    const ofToken = args[0] === "token" ? ["--database", database] : [];
-    const { exitCode, out, said } = await run(...args, ...ofToken);
-    expect([exitCode, out, said.length]).toEqual([2, "", 1]);
-    expect(said[0]).toMatch(/^plantstore: .*$/);
-    expect(said[0]).toContain(message);
-    expect(existsSync(database)).toBe(false);
-  });
+test.each([
+  ["an unknown command", "grow", 'There is no command "grow". See plantstore --help.'],
+  ["a flag before the command", "--port 1 serve", "The command comes first"],
+  ["a typo in a command", "srve", "Did you mean serve?"],
+  ["a typo in the first word", "tokens list", "Did you mean token list?"],
+  ["a typo in the second word", "token crate alice", "Did you mean token create?"],
+  ["the second word alone", "list", "Did you mean token list or garden list or plants list?"],
+  ["a typo in a flag", "serve --prot 1", "Did you mean --port?"],
+  ["a flag with one dash", "serve -port 1", "Did you mean --port?"],
+  ["a flag that is no typo", "serve --color red", "There is no flag --color. "],
+  ["a word that looks like a flag", "plants get -7", "Put -- before a word"],
+  ["a flag without its value", "serve --port", "--port"],
+  ["a flag that is followed by another one", "serve --port --host x", "--port"],
+  ["a value for a flag that has none", "plants list --newest=yes", "--newest"],
+  ["too many words", "plants add royal fern", '"fern" is unexpected. Put several words'],
+  ["no user", "token create", "USER is missing. Usage: plantstore token create USER [flags]"],
+  ["an empty user", "token create ", "USER must be"],
+  ["an empty garden", "token create a --garden ", "--garden must be"],
+  ["a user with a joiner", "token create \u{1F469}\u200D\u{1F33E}", "or format character"],
+  ["a format that isn't there", "import x.csv --format tsv", "--format must be"],
+  ["an unknown scope", "token create a --scope admin", "--scope must be"],
+  ["a token in place of its id", "token revoke plant_secret", "not the token itself"],
+  ...["soon", "0d", "30", "30y", "1.5d", "1000000d", "2131-02-30", "2001-01-01"].map((expiry) => [
+    "an invalid expiry",
+    `token create a --expires ${expiry}`,
+    "--expires must be",
+  ]),
+  ["a time without a zone", "token create a --expires 2131-01-01T12:00:00", "--expires must be"],
+])("%s (%p) ends with 2 and one line, and leaves no database behind", async (...given) => {
+  const [, line = "", message] = given;
+  const ofToken = line.startsWith("token") ? ["--database", database] : [];
+  const { exitCode, out, said } = await run(...line.split(" "), ...ofToken);
+  expect([exitCode, out, said.length]).toEqual([2, "", 1]);
+  expect(said[0]).toMatch(/^plantstore: .*\.$/);
+  expect(said[0]).toContain(message);
+  expect(existsSync(database)).toBe(false);
 });
 
 describe("tokens", () => {
@@ -136,20 +160,26 @@ describe("tokens", () => {
     expect(record).toMatchObject({ user: "bob", garden: "team", scope: "read" });
   });
 
-  test("a new one is printed as JSON, with what a list shows of it", async () => {
-    const { out } = await token("create", "bob", "--expires", "30d", "--json");
+  test.each([
+    ["90m", 90 * 60_000],
+    ["999999w", 999_999 * 7 * 86_400_000],
+    ["9999-12-31", Date.UTC(9999, 11, 31)],
+    ["2999-06-15T14:00:01+02:00", Date.UTC(2999, 5, 15, 12, 0, 1)],
+  ])("a new one with --expires %s ends then", async (expires, ms) => {
+    const { out } = await token("create", "bob", "--expires", expires, "--json");
     const { token: secret, ...shown } = JSON.parse(out);
     expect(isTokenForm(secret)).toBe(true);
     expect([shown]).toEqual(await listTokens());
+    const isDate = expires.includes("-");
+    expect(Date.parse(shown.expiresAt)).toBe(isDate ? ms : Date.parse(shown.createdAt) + ms);
   });
 
   test("are listed as a table and as JSON, without their secrets", async () => {
     const secret = (await token("create", "alice", "--note", "for tests")).out.trimEnd();
     const table = (await token("list")).out;
-    expect(table.split("\n")[0]).toMatch(
-      /^ID +USER +GARDEN +SCOPE +STATE +CREATED +EXPIRES +USED +NOTE$/,
+    expect(table).toMatch(
+      /^ID +USER +GARDEN +SCOPE +STATE +CREATED +EXPIRES +USED +NOTE\n.* for tests\n$/,
     );
-    expect(table).toContain("for tests");
     const listed = await listTokens();
     expect(listed).toEqual([
       {

@@ -3,7 +3,7 @@
  * arguments parsed by `command.ts` → its `run`. Help, version and errors are handled here.
  */
 import { PlantStoreError } from "../domain/errors.ts";
-import { aliases, catalog, commandNames, findCommandName, loadCommand } from "./catalog.ts";
+import { catalog, commandNames, findCommandName, loadCommand } from "./catalog.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Command, readCall } from "./command.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
@@ -12,20 +12,13 @@ import type { Terminal } from "./terminal.ts";
 /** Resolves to the exit code. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    return await dispatch(resolveAlias(args), terminal);
+    return await dispatch(args, terminal);
   } catch (error) {
     if (!(error instanceof CliError || error instanceof PlantStoreError)) throw error;
     terminal.say(`plantstore: ${error.message}`);
     if (error instanceof CliError) return error.exitCode;
     return error.code === "invalid-request" ? exitCodes.usage : exitCodes.failed;
   }
-}
-
-/** `plants rm 7` becomes `plants delete 7`, even after `help`. */
-function resolveAlias(args: readonly string[]): readonly string[] {
-  const start = args[0] === "help" ? 1 : 0;
-  const name = aliases[args.slice(start, start + 2).join(" ")];
-  return name ? [...args.slice(0, start), ...name.split(" "), ...args.slice(start + 2)] : args;
 }
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -83,14 +76,11 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
   }
   const isGroup = commandNames.some((name) => isIn(first, name));
   const typed = isGroup ? `${first} ${second}` : first;
-  // Only the mistyped word counts: `create` of `token create`, or `token` of `tokens list`.
-  const group = isGroup ? `${first} ` : "";
-  const inGroup = commandNames.filter((name) => name.startsWith(group));
-  const words = inGroup.map((name) => name.slice(group.length).split(" ")[0] ?? "");
-  const near = suggest(isGroup ? second : first, [...new Set(words)]).map((word) => group + word);
-  const names = [...commandNames, ...Object.keys(aliases)];
-  const elsewhere = near.length > 0 ? [] : names.filter((name) => name.endsWith(` ${first}`));
-  const suggestion = renderSuggestion([...near, ...elsewhere]);
+  const near = new Set([
+    ...suggest(typed, commandNames),
+    ...suggest(`${first} ${second}`, commandNames),
+    ...commandNames.filter((name) => name.endsWith(` ${first}`)),
+  ]);
   const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
-  return usageError(`There is no command "${typed}". ${suggestion}See ${help}.`);
+  return usageError(`There is no command "${typed}". ${renderSuggestion([...near])}See ${help}.`);
 }

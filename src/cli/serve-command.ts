@@ -15,15 +15,11 @@ import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command } from "./command.ts";
 import { onStopSignal } from "./stop-signals.ts";
-import { findTypos } from "./suggestion.ts";
+import { suggest } from "./suggestion.ts";
 import { showLines, type Terminal } from "./terminal.ts";
 
-/** Settings of commands that call a service or copy a store. The rest are the service's. */
-const otherSettings: readonly SettingName[] = ["url"];
-
-const serviceSettings = (Object.keys(settings) as SettingName[]).filter(
-  (name) => !otherSettings.includes(name),
-);
+/** All but the one of commands that call a service. */
+const serviceSettings = (Object.keys(settings) as SettingName[]).filter((name) => name !== "url");
 
 export const serveCommand: Command = {
   name: "serve",
@@ -32,7 +28,6 @@ export const serveCommand: Command = {
   flags: {},
   settings: serviceSettings,
   examples: [
-    "plantstore serve",
     "plantstore serve --port 9000 --database /var/lib/plantstore/plants.db",
     "PLANTSTORE_HOST=0.0.0.0 plantstore serve --base-path /v1",
     "PLANTSTORE_DATABASE=postgres://plants:secret@db1/plants plantstore serve",
@@ -40,15 +35,12 @@ export const serveCommand: Command = {
   async run({ flags, terminal }) {
     const config = readConfig(flags, terminal.env);
     const log = openLog(config, terminal);
-    const variables = Object.values(settings).map(({ environment }) => environment);
-    for (const typo of findTypos(Object.keys(terminal.env), variables)) {
-      log.event("warn", "unknown variable", typo);
-    }
+    warnOfTypos(Object.keys(terminal.env), log);
     // A terminal that closes must not end it, nor a hook that renews certificates.
     process.on("SIGHUP", () =>
       log.event("warn", "SIGHUP ignored: restart the service to use a new certificate"),
     );
-    const stopped = new Promise<string>((resolve) => onStopSignal(resolve, 1));
+    const stopped = new Promise<string>((resolve) => onStopSignal(resolve));
     // Loaded here, so that the help doesn't load the whole service.
     const { serve } = await import("../server/serve.ts");
     const starting = serve(config, log);
@@ -79,6 +71,15 @@ export const serveCommand: Command = {
     log.flush();
   },
 };
+
+/** A misspelled setting would have no effect. */
+function warnOfTypos(variables: readonly string[], log: Log): void {
+  const known = Object.values(settings).map(({ environment }): string => environment);
+  for (const variable of variables.filter((name) => name.startsWith("PLANTSTORE_"))) {
+    const [meant = variable] = suggest(variable, known);
+    if (meant !== variable) log.event("warn", "unknown variable", { variable, meant });
+  }
+}
 
 /** Of log lines that nobody reads. */
 const waitingCharactersMax = 4 * 1024 * 1024;

@@ -94,7 +94,7 @@ async function requireResponse(store: PlantStore): Promise<void> {
  * The token in `PLANTSTORE_TOKEN`, because other users of the machine can see the flags of a
  * process. Throws a `CliError` if there is none, or it can't be one.
  */
-export function requireToken({ terminal }: Call): string {
+function requireToken({ terminal }: Call): string {
   const token = cleanToken(terminal.env.PLANTSTORE_TOKEN ?? "");
   const error = findTokenError(token);
   if (token !== "" && error === undefined) return token;
@@ -135,21 +135,15 @@ export function describeNoResponse(url: string, cause: unknown): string {
     adviseScheme(url, code, failure) ??
     "Is the service running? Start it with plantstore serve, or set its address with --url or " +
       "PLANTSTORE_URL.";
-  return showSafely(`No response from ${url}: ${failure}. ${advice}`);
+  return showSafely(`No response from ${url}: ${failure}. ${advice}`.trimEnd());
 }
 
-/** Certificates that trusting another authority wouldn't help. */
-const certificateErrors: Readonly<Record<string, string>> = {
-  ERR_TLS_CERT_ALTNAME_INVALID: "Its certificate is for another name. Call it by that one.",
-  CERT_HAS_EXPIRED: "Its certificate has expired.",
-  CERT_NOT_YET_VALID: "Its certificate is not valid yet.",
-};
-
+/** Only an authority that isn't known can be trusted; any other reason is in the failure. */
 function adviseCertificate(code: string): string | undefined {
-  if (!/CERT|UNABLE_TO_VERIFY/.test(code)) return undefined;
-  const untrusted =
-    "Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to a file with its authority's.";
-  return certificateErrors[code] ?? untrusted;
+  if (/UNABLE_TO|SELF_SIGNED/.test(code)) {
+    return "Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority.";
+  }
+  return code.includes("CERT") ? "" : undefined;
 }
 
 /** A port of the other scheme fails the handshake of https, and closes a connection of http. */
@@ -172,17 +166,12 @@ const adviceByCode: Readonly<Record<string, readonly [...Advice, said?: string]>
     "The service refuses the token: it is expired, revoked, or not in the service's store.",
   ],
   forbidden: [exitCodes.tokenRefused, "Set PLANTSTORE_TOKEN to one with the scope write."],
-  "not-found": [exitCodes.failed, "Check --url."],
+  "not-found": [exitCodes.failed, "Check its address."],
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
   gone: [
     exitCodes.failed,
     "Leave out --after to see the events that are kept.",
     "The next events are no longer kept, or the service has other ones since a restore.",
-  ],
-  "precondition-failed": [
-    exitCodes.conflict,
-    "Try again.",
-    "Somebody else keeps changing this plant.",
   ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, ""],
@@ -212,12 +201,11 @@ function describeErrors({ errors, detail }: PlantStoreProblem): string {
 export function describeForeignResponse(
   { status }: { readonly status: number },
   url: string,
-  flags = "--url",
 ): Advice {
   if (retriedStatuses.includes(status)) {
     const message = `A gateway in front of ${url} responded with status ${status}.`;
     return [exitCodes.unavailable, `${message} Try again later.`];
   }
   const message = `${url} doesn't respond like a Plant Store (status ${status}).`;
-  return [exitCodes.failed, `${message} Check ${flags}.`];
+  return [exitCodes.failed, `${message} Check its address.`];
 }

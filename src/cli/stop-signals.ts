@@ -1,27 +1,24 @@
-/** Ctrl+C and SIGTERM: the first lets a command finish cleanly, a later one exits at once. */
+/** Ctrl+C and SIGTERM let a command finish cleanly. */
 import { CliError, exitCodes } from "./cli-error.ts";
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const;
 
-/** npm and `timeout` pass on a signal that the process has already received. */
-const echoMs = 500;
-
-/** Returns a function that stops listening. */
-export function onStopSignal(
-  stop: (signal: string) => void,
-  secondExitCode: number = exitCodes.interrupted,
-): () => void {
-  let stoppedAtMs: number | undefined;
-  const listener = (signal: string) => {
-    if (stoppedAtMs === undefined) {
-      stoppedAtMs = performance.now();
-      stop(signal);
-    } else if (performance.now() - stoppedAtMs > echoMs) process.exit(secondExitCode);
-  };
-  for (const signal of stopSignals) process.on(signal, listener);
+/**
+ * Later signals change nothing: npm and `timeout` pass on what the process has already received.
+ * Returns a function that stops listening.
+ */
+export function onStopSignal(stop: (signal: string) => void): () => void {
+  for (const signal of stopSignals) process.on(signal, stop);
   return () => {
-    for (const signal of stopSignals) process.off(signal, listener);
+    for (const signal of stopSignals) process.off(signal, stop);
   };
+}
+
+/** Aborted by a stop signal, until it is disposed of. */
+export function abortOnStop(): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const stopListening = onStopSignal(() => controller.abort());
+  return { signal: controller.signal, [Symbol.dispose]: stopListening };
 }
 
 /** A stop signal aborts the work; `hint` says what became of it. Then throws a `CliError`. */
@@ -29,15 +26,12 @@ export async function cancellable<Result>(
   hint: string,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  const controller = new AbortController();
-  const stopListening = onStopSignal(() => controller.abort());
+  using stop = abortOnStop();
   try {
-    return await work(controller.signal);
+    return await work(stop.signal);
   } catch (error) {
     // By name: streams throw an AbortError of their own.
-    const isAborted = controller.signal.aborted && (error as Error).name === "AbortError";
+    const isAborted = stop.signal.aborted && (error as Error).name === "AbortError";
     throw isAborted ? new CliError(`Stopped. ${hint}`, exitCodes.interrupted) : error;
-  } finally {
-    stopListening();
   }
 }

@@ -1,27 +1,10 @@
 /** Suggestions for mistyped commands, flags and environment variables. */
 
-/** The nearest known words, with at most one typo per three letters. */
+/** The nearest known words: at most two typos away, or one if the word is short. */
 export function suggest(typed: string, known: readonly string[]): string[] {
-  const typosMax = Math.max(1, Math.floor(typed.length / 3));
-  const ranked = known.map((word) => ({ word, typos: countTypos(typed.toLowerCase(), word) }));
-  const fewest = Math.min(typosMax, ...ranked.map(({ typos }) => typos));
+  const ranked = known.map((word) => ({ word, typos: countTypos(typed, word) }));
+  const fewest = Math.min(typed.length < 6 ? 1 : 2, ...ranked.map(({ typos }) => typos));
   return ranked.filter(({ typos }) => typos === fewest).map(({ word }) => word);
-}
-
-const prefix = "PLANTSTORE_";
-
-/** Environment variables with a typo in their name, and what they were meant to be. */
-export function findTypos(
-  variables: readonly string[],
-  known: readonly string[],
-): { variable: string; meant: string }[] {
-  const endings = known.map((name) => name.slice(prefix.length).toLowerCase());
-  return variables
-    .filter((variable) => variable.startsWith(prefix) && !known.includes(variable))
-    .flatMap((variable) => {
-      const [ending] = suggest(variable.slice(prefix.length), endings);
-      return ending ? [{ variable, meant: prefix + ending.toUpperCase() }] : [];
-    });
 }
 
 /** `Did you mean a or b? `, or nothing. */

@@ -1,6 +1,5 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
-import { fstatSync, statSync, writeSync } from "node:fs";
-import { devNull } from "node:os";
+import { fstatSync, writeSync } from "node:fs";
 import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import type { TokenRecord } from "../domain/token.ts";
@@ -10,22 +9,16 @@ import { toFileError } from "../storage/failures.ts";
 export interface Terminal {
   readonly env: Environment;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** Whether standard input is a terminal. */
-  readonly isStdinTty: boolean;
-  /** Whether standard output is a terminal. */
+  /** Whether a person reads standard output. */
   readonly isStdoutTty: boolean;
-  /** Whether standard error is a terminal. */
+  /** Whether a person reads standard error. */
   readonly isStderrTty: boolean;
-  /** How many characters a line has; absent if the terminal doesn't say. */
-  readonly columns?: number | undefined;
   /** Writes a result. */
   out(text: string): void;
   /** Writes a message for a person. */
   say(text: string): void;
   /** Asks a question that takes a yes or no. Returns nothing if there is nobody to ask. */
   confirm?(question: string): Promise<boolean | undefined>;
-  /** Like `say`, but without a line end, to draw a line again. Absent if nobody watches it. */
-  draw?(text: string): void;
 }
 
 export function openTerminal(): Terminal {
@@ -37,37 +30,25 @@ export function openTerminal(): Terminal {
     get stdin() {
       return process.stdin;
     },
-    get isStdinTty() {
-      return process.stdin.isTTY === true;
-    },
     isStdoutTty,
     isStderrTty,
-    get columns() {
-      // A terminal that doesn't know its width says 0.
-      return process.stdout.columns || process.stderr.columns || undefined;
-    },
     out: (text) => writeResult(1, isStdoutTty ? showLines(text) : text, "standard output"),
     say: (text) => writeMessage(`${showLines(text)}\n`),
     async confirm(question) {
-      if (!isStderrTty || !process.stdin.isTTY) return undefined;
+      if (!process.stderr.isTTY || !process.stdin.isTTY) return undefined;
       writeMessage(`${showLines(question)} [y/N] `);
       for await (const line of process.stdin) return /^y(?:es)?\s*$/i.test(String(line));
       return false;
     },
-    // A dumb terminal would show the escape codes themselves.
-    ...(isStderrTty && process.env.TERM !== "dumb" && { draw: writeMessage }),
   };
 }
 
 /**
- * Whether a person reads it. The runtime's stream knows, but takes 10 to 20 ms to create, so pipes,
- * files and the null device are told apart without it.
+ * The runtime's stream knows, but takes 10 to 20 ms to create. Nobody sees what the null device
+ * gets, which is the other character device.
  */
 function isTerminal(descriptor: 1 | 2): boolean {
-  const output = fstatSync(descriptor);
-  if (!output.isCharacterDevice()) return false;
-  if (output.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev) return false;
-  return (descriptor === 1 ? process.stdout : process.stderr).isTTY === true;
+  return fstatSync(descriptor).isCharacterDevice();
 }
 
 /** As after SIGPIPE: nobody reads the results any more. */

@@ -22,11 +22,7 @@ export const createTokenCommand: Command = {
   summary: "Create a token and print it. It is shown only once; only its hash is stored.",
   words: ["USER"],
   flags: {
-    garden: {
-      placeholder: "NAME",
-      help: "the garden that the token opens",
-      fallback: "the user's own",
-    },
+    garden: { placeholder: "NAME", help: "the garden it opens", fallback: "the user's own" },
     scope: {
       placeholder: scopes.join("|"),
       help: "what the token allows; write includes read",
@@ -57,15 +53,16 @@ export const createTokenCommand: Command = {
       note: readFlag(call, "note", oneLine) ?? "",
     };
     const address = readSetting("database", call.flags, call.terminal.env);
-    const issue = (storage: Storage) => issueToken(storage, request, nowMs);
     // A service that connects as another role may use another schema.
-    const onNewStore = (schema?: string) =>
+    const onNewStore = (schema?: string) => {
+      const place =
+        schema === undefined ? resolve(address) : `the schema ${schema} of ${maskAddress(address)}`;
       call.terminal.say(
-        schema === undefined
-          ? `Created a new store in ${resolve(address)}. A service that runs on another store ` +
-              "won't know this token; give the service's own file with --database."
-          : `Created a new store in the schema ${JSON.stringify(schema)} of ${maskAddress(address)}.`,
+        `Created a new store in ${place}. A service on another store won't know this token; give ` +
+          "the service's own with --database.",
       );
+    };
+    const issue = (storage: Storage) => issueToken(storage, request, nowMs);
     const { token, record } = await withStorage(call, issue, { onNewStore });
     if (call.flags.json) {
       const described = { token, ...describeToken(record, nowMs) };
@@ -118,7 +115,7 @@ export const revokeTokenCommand: Command = {
   words: ["ID..."],
   flags: {},
   settings: storageSettings,
-  examples: ["plantstore token revoke 4fQz81LmXa", "plantstore token revoke 4fQz81LmXa 9bTr02KcVd"],
+  examples: ["plantstore token revoke 4fQz81LmXa 9bTr02KcVd"],
   async run(call) {
     if (call.words.some((id) => id.startsWith("plant_"))) {
       throw usageError(
@@ -133,9 +130,8 @@ export const revokeTokenCommand: Command = {
       }
     });
     if (unknown.length === 0) return;
-    const rest = unknown.length < call.words.length ? " The others are revoked." : "";
     throw new CliError(
-      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.${rest}`,
+      `There is no active token with the id ${unknown.join(" or ")}. See plantstore token list.`,
     );
   },
 };
@@ -170,7 +166,7 @@ const oneLine: Parser<string> = {
   expected: "one line of at most 255 characters",
 };
 
-export function expiry(nowMs: number): Parser<number> {
+function expiry(nowMs: number): Parser<number> {
   return {
     parse(text) {
       const isDate = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
@@ -192,7 +188,7 @@ function describeToken(token: TokenRecord, nowMs: number) {
     garden,
     scope,
     state: tokenState(token, nowMs),
-    createdAt: new Date(token.createdAtMs).toISOString(),
+    createdAt: toText(token.createdAtMs),
     expiresAt: toText(token.expiresAtMs),
     revokedAt: toText(token.revokedAtMs),
     lastUsedAt: toText(token.lastUsedAtMs),
@@ -200,6 +196,7 @@ function describeToken(token: TokenRecord, nowMs: number) {
   };
 }
 
-function toText(timeMs: number | undefined): string | null {
+/** In JSON. */
+export function toText(timeMs: number | undefined): string | null {
   return timeMs === undefined ? null : new Date(timeMs).toISOString();
 }

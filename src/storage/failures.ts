@@ -59,6 +59,8 @@ const systemErrors: Readonly<Record<string, string>> = {
   ETIMEDOUT: "the host doesn't respond",
   EPROTO: "it doesn't speak https",
   ERR_SSL_WRONG_VERSION_NUMBER: "it doesn't speak https",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
+  CERT_HAS_EXPIRED: "its certificate has expired",
 };
 
 /** Absent if the error isn't one of the system's, or not a known one. */

@@ -1,24 +1,23 @@
 /** `plantstore events` against a running service, in scripts. */
 import { Database } from "bun:sqlite";
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { runCommand } from "../../src/cli/run.ts";
-import { makeTerminal, runInProcess } from "../command.ts";
-import { makeToken, startService } from "./running-service.ts";
+import { makeTerminal, runHere, runInProcess } from "../command.ts";
+import { makeToken, serveHere } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
-const service = await startService();
+const service = await serveHere();
 afterAll(() => service[Symbol.asyncDispose]());
 
 async function openGarden(user: string) {
   const token = await makeToken(service, user);
   const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
+  const call = (request: string, body: object) =>
+    service.call(request, { token, body: JSON.stringify(body) });
   return {
     variables,
+    call,
     run: (...args: string[]) => runInProcess(["events", ...args], variables),
-    addMany: (plants: readonly object[]) =>
-      service.call("POST /plants/bulk", { token, body: JSON.stringify(plants) }),
-    add: (plant: object) => service.call("POST /plants", { token, body: JSON.stringify(plant) }),
   };
 }
 
@@ -29,108 +28,110 @@ const ferns = (many: number) => Array.from({ length: many }, () => ({ name: "Fer
 
 /** Follows until it has printed so much, and stops it as Ctrl+C does. */
 async function followUntil(
-  variables: Record<string, string>,
+  env: Record<string, string>,
   flags: readonly string[],
   isEnough: (out: string) => boolean,
-  isStdoutTty = false,
 ): Promise<string> {
   let all = "";
   const out = (text: string) => {
     all += text;
     if (isEnough(all)) process.emit("SIGINT");
   };
-  const { terminal, written } = makeTerminal({ env: variables, out, isStdoutTty });
-  expect(await runCommand(["events", "--follow", ...flags], terminal)).toBe(0);
+  const { terminal, written } = makeTerminal({ env, out });
+  expect(await runHere(["events", "--follow", ...flags], terminal)).toBe(0);
   expect(written.said).toEqual([]);
   return all;
 }
 
-test.each([
-  [[], 1_021],
-  [["--last", "1003"], 28],
-  [["--last", "5000"], 1],
-  [["--after", "1028"], 1_029],
-  [["--since", "1h"], 1],
-])("--follow %j of 1,030 events begins with event %d", async (flags, first) => {
-  const { variables, add, addMany } = await openGarden(`follower${flags.join()}`);
-  await addMany(ferns(1_030));
-  let hasAdded = false;
-  const seen = await followUntil(variables, flags, (out) => {
-    if (seqsOf(out).at(-1) === 1_030 && !hasAdded) {
-      hasAdded = true;
-      add({ name: "Moss" });
-    }
-    return out.includes("Moss");
-  });
-  expect(seqsOf(seen)).toEqual(count(first, 1_031));
+test("are printed one JSON object per line, with exact ids", async () => {
+  const { call, run } = await openGarden("ann");
+  await call("POST /plants/bulk", [{ name: "Moss" }, { name: "Ivy" }]);
+  await call("PUT /plants/9007199254740993", { name: "Fern" });
+  const { out, errors, exitCode } = await run();
+  expect([exitCode, errors, seqsOf(out)]).toEqual([0, "", [1, 2, 3]]);
+  const last = out.trimEnd().split("\n").at(-1);
+  expect(last).toMatch(/^\{"seq":3,"type":"plant.created","at":"[^"]+","user":"ann","plant":/);
+  expect(last).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":""}}');
+});
+
+test("--follow begins where the flags say, and goes on with what happens", async () => {
+  const { variables, call } = await openGarden("follower");
+  await call("POST /plants/bulk", ferns(1_030));
+  let last = 1_030;
+  for (const [flags, first] of [
+    [[], 1_021],
+    [["--last", "1003"], 29],
+    [["--last", "5000"], 1],
+    [["--after", "1028"], 1_029],
+    [["--after", "1028", "--last", "2"], 1_033],
+    [["--since", "1h"], 1],
+  ] as const) {
+    let hasAdded = false;
+    const seen = await followUntil(variables, flags, (out) => {
+      const isCaughtUp = seqsOf(out).at(-1) === last;
+      if (isCaughtUp && !hasAdded) void call("POST /plants", { name: "Moss" });
+      hasAdded ||= isCaughtUp;
+      return seqsOf(out).at(-1) === last + 1;
+    });
+    last++;
+    expect([flags, seqsOf(seen)]).toEqual([flags, count(first, last)]);
+  }
 });
 
 test("--last, --since, --user and --plant choose events", async () => {
-  const { variables, run, add, addMany } = await openGarden("dora");
-  await add({ id: 5, name: "Moss" });
-  await addMany(ferns(2_499));
-  const database = new Database(service.database);
+  const { variables, run, call } = await openGarden("dora");
+  await call("POST /plants", { id: 5, name: "Moss" });
+  await call("POST /plants/bulk", ferns(2_499));
+  using database = new Database(service.database);
   const ago = Date.now() - 3 * 3_600_000;
   database.run("UPDATE events SET at_ms = ? WHERE garden = 'dora' AND seq <= 1200", [ago]);
   database.run("UPDATE events SET user = 'ed' WHERE garden = 'dora' AND seq IN (7, 900, 2000)");
-  database.close();
-  const token = variables.PLANTSTORE_TOKEN;
-  const change = (request: string) => service.call(request, { token, body: '{"name":"Rose"}' });
-  const choose = async (...flags: string[]) => seqsOf((await run(...flags)).out);
-  expect(await choose()).toEqual(count(1, 2_500));
-  expect(await choose("--last", "3")).toEqual([2_498, 2_499, 2_500]);
-  expect(await choose("--last", "0")).toEqual([]);
-  expect(await choose("--since", "2h")).toEqual(count(1_201, 2_500));
-  expect(await choose("--since", "4h")).toEqual(count(1, 2_500));
-  expect(await choose("--user", "ed")).toEqual([7, 900, 2_000]);
-  expect(await choose("--user", "ed", "--last", "2")).toEqual([900, 2_000]);
-  expect(await choose("--user", "ed", "--last", "9")).toEqual([7, 900, 2_000]);
-  expect(await choose("--user", "ed", "--since", "2h")).toEqual([2_000]);
-  expect(await choose("--plant", "5")).toEqual([1]);
-  expect(await choose("--plant", "5", "--user", "ed")).toEqual([]);
+  for (const [flags, chosen] of [
+    ["", count(1, 2_500)],
+    ["--last 3", [2_498, 2_499, 2_500]],
+    ["--last 0", []],
+    ["--since 2h", count(1_201, 2_500)],
+    ["--since 4h", count(1, 2_500)],
+    ["--since 2h --last 1", [2_500]],
+    ["--user ed", [7, 900, 2_000]],
+    ["--user ed --last 2", [900, 2_000]],
+    ["--user ed --last 9", [7, 900, 2_000]],
+    ["--user ed --since 2h", [2_000]],
+    ["--user ed --after 7", [900, 2_000]],
+    ["--plant 5", [1]],
+    ["--plant 5 --user ed", []],
+  ] as const) {
+    const { out } = await run(...flags.split(" ").filter(Boolean));
+    expect([flags, seqsOf(out)]).toEqual([flags, [...chosen]]);
+  }
   const followed = await followUntil(variables, ["--plant", "5"], (out) => {
-    if (seqsOf(out).length === 1) change("PUT /plants/6").then(() => change("PUT /plants/5"));
+    const change = (id: number) => call(`PUT /plants/${id}`, { name: "Rose" });
+    if (seqsOf(out).length === 1) void change(6).then(() => change(5));
     return out.includes("replaced");
   });
   expect(seqsOf(followed)).toEqual([1, 2_502]);
 });
 
 test.each([
-  ["--last 3 --after 7", "Use only one of --last, --since and --after."],
-  ["--last -1", "--last"],
-  ["--since yesterday", "--since must be a time such as 30m, 2h or 7d"],
-  ["--since 0h", "--since must be a time"],
-  ["--plant fern", "--plant must be an integer such as 7"],
-])("events %s is refused in one line", async (flags, message) => {
-  const { exitCode, errors } = await runInProcess(["events", ...flags.split(" ")], {
-    PLANTSTORE_TOKEN: service.token,
-  });
-  expect([exitCode, errors.split("\n").length]).toEqual([2, 2]);
+  ["--last -1", 2, "--last"],
+  ["--since yesterday", 2, "--since must be a time such as 30m, 2h or 7d"],
+  ["--since 0h", 2, "--since must be a time"],
+  ["--plant fern", 2, "--plant must be an integer such as 7"],
+  ["--after many", 2, '"many"'],
+  ["--after 12345", 1, "Leave out --after to see the events that are kept."],
+])("events %s is refused in one line", async (flags, exitCode, message) => {
+  const { run } = await openGarden("refused");
+  const { exitCode: ended, errors } = await run(...flags.split(" "));
+  expect([ended, errors.split("\n").length]).toEqual([exitCode, 2]);
   expect(errors).toContain(message);
 });
 
-test("columns stay aligned while events come one by one", async () => {
-  const { variables, add } = await openGarden("finn");
-  await add({ name: "Oak" });
-  let added = 0;
-  const table = await followUntil(
-    variables,
-    [],
-    (out) => {
-      if (added++ < 10)
-        add({
-          id: added + 10 ** (added % 6),
-          name: "Monstera".repeat(1 + (added % 3)),
-          tag: "hall",
-        });
-      return out.includes("\n11 ");
-    },
-    true,
-  );
-  const [header = "", ...rows] = table.trimEnd().split("\n");
-  expect(rows.length).toBe(11);
-  for (const name of ["WHEN", "WHO", "WHAT", "ID", "NAME"]) {
-    const at = header.indexOf(name);
-    expect(rows.filter((row) => row[at - 1] !== " " || row[at] === " ")).toEqual([]);
-  }
+test("events that a service doesn't keep are reported in one line", async () => {
+  await using quiet = await serveHere({ events: "off" });
+  const env = { PLANTSTORE_URL: quiet.url, PLANTSTORE_TOKEN: quiet.token };
+  expect(await runInProcess(["events", "--follow"], env)).toEqual({
+    exitCode: 1,
+    out: "",
+    errors: "plantstore: This service keeps no events: its setting --events is off.\n",
+  });
 });

@@ -7,12 +7,12 @@ import { PlantStore } from "../../client/plant-store.ts";
 import { forwardEvents, readTarget, type Timing } from "../../src/cli/forward-events.ts";
 import { makeTerminal, runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, runProgram, startService, waitFor } from "./running-service.ts";
+import { makeToken, serveHere, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-const service = await startService();
+const service = await serveHere();
 const folder = makeTemporaryFolder();
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
@@ -79,9 +79,9 @@ async function openGarden(user: string) {
 type Garden = Awaited<ReturnType<typeof openGarden>>;
 
 /** The same as the command, with pauses and deadlines of the test's. */
-async function forwardWith(garden: Garden, url: string, timing: Partial<Timing>, isTty = false) {
+async function forwardWith(garden: Garden, url: string, timing: Partial<Timing>) {
   const { env, store, state } = garden;
-  const { terminal, written } = makeTerminal({ env, isStdoutTty: isTty });
+  const { terminal, written } = makeTerminal({ env });
   const call = { words: [], flags: { forward: url, state, from: "start" }, terminal };
   const { garden: name, lastEvent = 0 } = await store.me();
   const forwarding = { ...readTarget(call), garden: name, lastEvent };
@@ -112,12 +112,7 @@ describe("a receiver", () => {
     expect(verified).toMatchObject([1, 2, 3, 4].map((seq) => ({ seq })));
     const other = new Webhook(`whsec_${Buffer.alloc(32, 8).toString("base64")}`);
     expect(() => other.verify(first.body, first.headers)).toThrow("No matching signature");
-    expect(
-      out
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line)),
-    ).toEqual(
+    expect(Bun.JSONL.parse(out)).toEqual(
       [1, 2, 3].map((seq) => ({ seq, id: `an%2Ena%20%C3%A9_${seq}`, status: 204, tries: 1 })),
     );
     expect(garden.readState()).toEqual({ garden: "an.na é", url: receiver.url, seq: 3 });
@@ -204,60 +199,41 @@ describe("a receiver", () => {
   });
 });
 
-test("a terminal shows what was sent and what waits", async () => {
-  const garden = await openGarden("gus");
-  await garden.add(3);
-  using receiver = startReceiver(
-    2,
-    (_, tries) => new Response(null, { status: tries === 1 ? 503 : 200 }),
-  );
-  const { out, said } = await forwardWith(garden, receiver.url, {}, true);
-  expect(said[0]).toBe("Sending the events after 0, until Ctrl+C. Waiting now: 3.");
-  expect(said[1]).toContain("Waiting behind it: 2.");
-  expect(out.split("\n").map((line) => line.slice(0, 5).trim())).toEqual(["EVENT", "1", "2", ""]);
-});
-
 test("after a restore it stops, until the state file is deleted", async () => {
   const database = join(folder.path, "restored.db");
   const backup = join(folder.path, "backup.db");
   const state = join(folder.path, "restored.state");
   using receiver = startReceiver(0);
-  const forward = (url: string, token: string) => {
-    const args = ["events", "--forward", receiver.url, "--state", state, "--from", "start"];
-    const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token };
-    return runInProcess(args, { ...variables, PLANTSTORE_WEBHOOK_SECRET: secret });
-  };
+  const env = { PLANTSTORE_DATABASE: database, PLANTSTORE_WEBHOOK_SECRET: secret };
+  const run = (args: string[], url = "", token = "") =>
+    runInProcess(args, { ...env, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token });
+  const args = ["events", "--forward", receiver.url, "--state", state, "--from", "start"];
   let token: string;
   {
-    await using first = await startService({ database });
+    await using first = await serveHere({ database });
     token = first.token;
     await first.call("POST /plants", { body: '{"name":"Fern"}' });
-    expect((await forward(first.url, token)).exitCode).toBe(1);
-    await runProgram(["backup", backup, "--database", database]);
-    first.signal("SIGTERM");
-    await first.exited;
+    expect((await run(args, first.url, token)).exitCode).toBe(1);
+    await run(["backup", backup]);
   }
-  await runProgram(["restore", backup, "--database", database]);
-  await using second = await startService({ database });
-  expect(await forward(second.url, token)).toEqual({
+  await run(["restore", backup]);
+  await using second = await serveHere({ database });
+  expect(await run(args, second.url, token)).toEqual({
     exitCode: 1,
     out: "",
     errors:
       "plantstore: The events after 0 are no longer kept, or the service has other ones since a " +
       `restore, so some can't be sent. Delete ${state} to start over.\n`,
   });
-  const env = { PLANTSTORE_URL: second.url, PLANTSTORE_TOKEN: token };
-  expect(await runInProcess(["events", "--last", "5"], env)).toEqual({
-    exitCode: 0,
-    out: "",
-    errors: "",
-  });
+  const shown = await run(["events", "--last", "5"], second.url, token);
+  expect(shown).toEqual({ exitCode: 0, out: "", errors: "" });
 });
 
 describe("refuses, in one line,", () => {
   const url = "https://example.com/hook";
-  const refuse = async (garden: Garden, args: readonly string[], more: Record<string, string>) => {
-    const { exitCode, out, errors } = await runInProcess(args, { ...garden.env, ...more });
+  const refuse = async (garden: Garden, args: readonly string[], more: object = {}) => {
+    const all = ["events", "--forward", ...args];
+    const { exitCode, out, errors } = await runInProcess(all, { ...garden.env, ...more });
     expect([out, errors.split("\n").length]).toEqual(["", 2]);
     return [exitCode, errors];
   };
@@ -270,68 +246,34 @@ describe("refuses, in one line,", () => {
     ["no URL", ["example.com/hook"], {}, "must be a URL with http"],
     ["a password in the URL", ["https://u:secret@example.com"], {}, "without a user"],
     ["a filter", [url, "--user", "ann"], {}, "Leave out --user."],
+    ["no state file", [url, "--state="], {}, "needs --state FILE"],
     ["an unknown start", [url, "--from", "end"], {}, "--from must be one of now, start"],
   ])("%s", async (_, [to = "", ...more], variables, message) => {
     const garden = await openGarden("hal");
-    const args = ["events", "--forward", to, "--state", garden.state, ...more];
+    const args = [to, "--state", garden.state, ...more];
     const [exitCode, errors] = await refuse(garden, args, variables);
-    expect(exitCode).toBe(2);
-    expect(errors).toContain(message);
+    expect([exitCode, errors]).toEqual([2, expect.stringContaining(message)]);
     expect(errors).not.toContain("secret@");
-  });
-
-  test("a missing state file, and its flags without --forward", async () => {
-    const garden = await openGarden("ian");
-    const [exitCode, errors] = await refuse(garden, ["events", "--forward", url], {});
-    expect([exitCode, errors]).toEqual([2, expect.stringContaining("needs --state FILE")]);
-    const [other, alone] = await refuse(garden, ["events", "--state", "x"], {});
-    expect([other, alone]).toEqual([2, expect.stringContaining("is for --forward URL")]);
   });
 
   test("a state file that can't be written, or isn't one, or is another's", async () => {
     const garden = await openGarden("joe");
-    const forward = (path: string) =>
-      refuse(garden, ["events", "--forward", url, "--state", path], {});
-    const write = (text: string) => {
-      writeFileSync(garden.state, text);
-      return forward(garden.state);
-    };
-    expect(await forward(join(folder.path, "none/state"))).toEqual([
-      1,
-      expect.stringMatching(
-        /^plantstore: Cannot write .+none\/state: there is no such folder\.\n$/,
-      ),
-    ]);
-    expect(await forward(folder.path)).toEqual([1, expect.stringContaining("it is a folder")]);
-    for (const text of ["", "null", "[]", '{"garden":"joe"}', "\u0000"]) {
-      expect(await write(text)).toEqual([2, expect.stringContaining("is not a state file")]);
-    }
     const state = { garden: "joe", url, seq: 0 };
-    expect(await write(JSON.stringify({ ...state, garden: "kim" }))).toEqual([
-      2,
-      expect.stringContaining('belongs to another garden, "kim".'),
-    ]);
-    expect(await write(JSON.stringify({ ...state, url: `${url}/2` }))).toEqual([
-      2,
-      expect.stringContaining("belongs to another URL."),
-    ]);
-  });
-
-  test("a token that is refused, and a service without events", async () => {
-    const garden = await openGarden("lea");
-    const args = ["events", "--forward", url, "--state", garden.state];
-    const unknown = {
-      PLANTSTORE_TOKEN: await makeToken({ database: join(folder.path, "x.db") }, "x"),
-    };
-    expect(await refuse(garden, args, unknown)).toEqual([
-      4,
-      expect.stringContaining("The service refuses the token"),
-    ]);
-    await using quiet = await startService({ args: ["--events", "off"] });
-    const off = { PLANTSTORE_URL: quiet.url, PLANTSTORE_TOKEN: quiet.token };
-    expect(await refuse(garden, args, off)).toEqual([
+    const none = join(folder.path, "none/state");
+    expect(await refuse(garden, [url, "--state", none])).toEqual([
       1,
-      "plantstore: This service keeps no events: its setting --events is off.\n",
+      `plantstore: Cannot write ${none}: there is no such folder.\n`,
     ]);
+    for (const [text, message] of [
+      ["", "is not a state file"],
+      ["null", "is not a state file"],
+      ['{"garden":"joe"}', "is not a state file"],
+      [JSON.stringify({ ...state, garden: "kim" }), 'belongs to another garden, "kim".'],
+      [JSON.stringify({ ...state, url: `${url}/2` }), "belongs to another URL."],
+    ] as const) {
+      writeFileSync(garden.state, text);
+      const refused = await refuse(garden, [url, "--state", garden.state]);
+      expect(refused).toEqual([2, expect.stringContaining(message)]);
+    }
   });
 });

@@ -1,8 +1,10 @@
-/** What each thread logs about a lost database: one line when it is lost, one when it is back. */
+/** A database that is lost: what responses say, and what each thread logs of it. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { renameSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Relay } from "../postgres-relay.ts";
 import { makeDatabase } from "../postgres-server.ts";
+import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
@@ -12,7 +14,8 @@ const threads = 2;
 type Service = Awaited<ReturnType<typeof serveHere>>;
 
 async function start(settings: Record<string, string> = {}): Promise<Service> {
-  const service = await serveHere({ threads: String(threads), ...settings });
+  const all = { threads: String(threads), ...settings };
+  const service = await serveHere(all, { checkDatabaseMs: 50 });
   await waitForThreads(service, threads);
   return service;
 }
@@ -34,7 +37,6 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
     await callAll(service);
     return service.readLog("database lost")[threads - 1];
   });
-  await callAll(service);
   const [lost] = service.readLog("database lost");
   await bringBack();
   const back = await waitFor(() => service.readLog("database back")[threads - 1]);
@@ -52,7 +54,10 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
 test("a PostgreSQL server that goes away and comes back is two lines a thread, with host and reason", async () => {
   const relay = await Relay.start();
   await using database = await makeDatabase();
-  await using service = await start({ database: relay.urlOf(database) });
+  await using service = await start({
+    database: relay.urlOf(database),
+    "database-connect-timeout-ms": "300",
+  });
   await callAll(service);
   relay.hasServer = false;
   await relay.cutAll();
@@ -71,4 +76,28 @@ test("a SQLite file that is moved away and back is two lines a thread, with path
     renameSync(`${database}.away`, database),
   );
   expect(lost.database).toBe(database);
+});
+
+test.each([
+  ["removed", (path: string) => rmSync(path)],
+  ["moved away with its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}2`)],
+  ["replaced", (path: string) => renameSync(touch(`${path}.other`), path)],
+  ["without its WAL", (path: string) => rmSync(`${path}-wal`)],
+  ["emptied", (path: string) => truncateSync(path)],
+])("a SQLite file that is %s takes no writes, and responses say so", async (_, change) => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "data", "plants.db");
+  mkdirSync(dirname(database));
+  await using service = await serveHere({ database });
+  const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
+  expect((await create()).status).toBe(201);
+  change(database);
+  const created = await create();
+  expect([created.status, await created.json()]).toMatchObject([
+    503,
+    { detail: "The database file was removed, replaced or emptied." },
+  ]);
+  expect((await service.call("GET /readyz")).status).toBe(503);
+  expect((await service.call("GET /healthz")).status).toBe(200);
+  expect((await service.call("GET /plants")).status).toBeOneOf([200, 503]);
 });

@@ -1,86 +1,44 @@
 /** Periodic tasks of the service, at intervals short enough for a test. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { issueToken } from "../../src/auth/opaque-token.ts";
-import type { Idempotency } from "../../src/domain/ports.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import type { Storage } from "../../src/storage/storage.ts";
-import { create, created, put } from "../storage/tested-storage.ts";
+import { create } from "../storage/tested-storage.ts";
 import { serveHere, waitFor } from "./running-service.ts";
 
-let service: Awaited<ReturnType<typeof serveHere>>;
-/** Another opening of its storage, as a command would have it. */
-let beside: Storage;
+const weekMs = 7 * 86_400_000;
 
-beforeAll(async () => {
-  service = await serveHere(
-    { threads: "2", "garden-plants-max": "1000" },
-    { noteTokenUsesMs: 20, forgetIdempotencyKeysMs: 20, forgetEventsUnderQuotaMs: 20 },
-  );
-  beside = await openStorage(service.database, { isServing: false });
-});
+test.each([
+  ["without a quota", {}, { forgetEventsMs: 20 }],
+  ["with a quota", { "garden-plants-max": "1000" }, { forgetEventsUnderQuotaMs: 20 }],
+])(
+  "%s, uses of tokens are noted, and expired keys and events forgotten",
+  async (_, settings, intervals) => {
+    const soon = { noteTokenUsesMs: 20, forgetIdempotencyKeysMs: 20, ...intervals };
+    await using service = await serveHere({ threads: "2", ...settings }, soon);
+    // Another opening of its storage, as a command would have it.
+    const beside = await openStorage(service.database, { isServing: false });
+    const nowMs = Date.now();
+    const { token, record } = await issueToken(beside, { user: "ben" }, nowMs);
+    expect((await service.call("GET /plants", { token })).status).toBe(200);
+    const usedAtMs = await waitFor(
+      async () => (await beside.listTokens()).find(({ id }) => id === record.id)?.lastUsedAtMs,
+    );
+    expect(usedAtMs).toBeGreaterThanOrEqual(nowMs);
 
-afterAll(async () => {
-  await beside.close();
-  await service[Symbol.asyncDispose]();
-});
+    // A key is refused for another plant as long as it is remembered.
+    const keyed = (key: string, atMs: number, name: string) =>
+      create({ name, idempotency: { key, nowMs: atMs, expiresAtMs: atMs + 60_000 } });
+    await beside.apply([keyed("live", nowMs, "Fern"), keyed("expired", 0, "Fern")]);
+    const reuse = async (key: string, atMs: number) =>
+      (await beside.apply([keyed(key, atMs, "another")]))[0]?.kind;
+    await waitFor(async () => (await reuse("expired", 0)) === "created" || undefined);
+    expect(await reuse("live", nowMs)).not.toBe("created");
 
-test("the last use of a token is noted while the service runs", async () => {
-  const { token, record } = await issueToken(beside, { user: "ben" }, Date.now());
-  const usedFromMs = Date.now();
-  expect((await service.call("GET /plants", { token })).status).toBe(200);
-  const usedAtMs = await waitFor(
-    async () => (await beside.listTokens()).find(({ id }) => id === record.id)?.lastUsedAtMs,
-  );
-  expect(usedAtMs).toBeGreaterThanOrEqual(usedFromMs);
-});
-
-test("idempotency keys are forgotten once they have expired, and not before", async () => {
-  const nowMs = Date.now();
-  const keyed = (idempotency: Partial<Idempotency>, name = "Fern") =>
-    create({
-      garden: "cleo",
-      name,
-      idempotency: { key: "live", nowMs, expiresAtMs: nowMs + 60_000, ...idempotency },
-    });
-  const expired = { key: "expired", nowMs: 0, expiresAtMs: 1 };
-  await beside.apply([keyed({}), keyed(expired)]);
-  await waitFor(async () => {
-    // It is refused for as long as the first request is remembered.
-    const [outcome] = await beside.apply([keyed(expired, "another")]);
-    return outcome?.kind === "created" || undefined;
-  });
-  expect(await beside.apply([keyed({})])).toEqual([created(1n, true)]);
-});
-
-const oldest = async (garden: string) =>
-  (await beside.readEvents(garden, undefined, 1, 99)).events[0]?.seq;
-
-test("events are forgotten once they are a week old, and not before", async () => {
-  const weekAgoMs = Date.now() - 7 * 86_400_000;
-  for (const garden of ["dora", "later"]) {
-    const times = [weekAgoMs - 1_000, weekAgoMs + 60_000];
-    await beside.apply(times.map((atMs) => create({ garden, atMs })));
-    await waitFor(async () => (await oldest(garden)) === 2 || undefined);
-  }
-  // In the later rounds, too.
-  expect(await oldest("dora")).toBe(2);
-});
-
-test("with a quota, events beyond ten thousand are forgotten, and 410 says so", async () => {
-  const atMs = Date.now();
-  const eventsMax = 10_000;
-  // In two gardens, of which only the second has one event too many.
-  for (const [garden, events] of [
-    ["emil", eventsMax],
-    ["fay", eventsMax + 1],
-  ] as const) {
-    await beside.apply([create({ garden, id: 1n, atMs })]);
-    const rename = (index: number) => put({ garden, id: 1n, name: `Fern ${index}`, atMs });
-    await beside.apply(Array.from({ length: events - 1 }, (_, index) => rename(index)));
-  }
-  const { token } = await issueToken(beside, { user: "ann", garden: "fay" }, Date.now());
-  const read = async (after: number) =>
-    (await service.call(`GET /events?limit=1&after=${after}`, { token })).status;
-  await waitFor(async () => (await read(0)) === 410 || undefined);
-  expect([await read(1), await oldest("fay"), await oldest("emil")]).toEqual([200, 2, 1]);
-});
+    const times = [nowMs - weekMs - 1_000, nowMs - weekMs + 60_000];
+    await beside.apply(times.map((atMs) => create({ garden: "dora", atMs })));
+    const isForgotten = async () =>
+      (await beside.readEvents("dora", undefined, 1, 99)).events[0]?.seq === 2 || undefined;
+    await waitFor(isForgotten);
+    await beside.close();
+  },
+);

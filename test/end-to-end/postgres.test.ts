@@ -3,35 +3,35 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { Client } from "pg";
 import { runInProcess } from "../command.ts";
 import { EventStreamReader } from "../event-reader.ts";
-import { makeDatabase, sharedPostgres, type TestDatabase } from "../postgres-server.ts";
-import { makeToken, type RunningService, startService, waitFor } from "./running-service.ts";
+import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { makeToken, serveHere, waitFor } from "./running-service.ts";
 
 setDefaultTimeout(120_000);
 
+type Service = Awaited<ReturnType<typeof serveHere>>;
+
 describe("two instances on one database", () => {
   let database: TestDatabase;
-  let first: RunningService;
-  let second: RunningService;
+  let first: Service;
+  let second: Service;
 
   beforeAll(async () => {
     database = await makeDatabase();
-    first = await startService({ database: database.url });
+    first = await serveHere({ database: database.url });
     // The password may be in PGPASSWORD instead of the URL.
     const { password } = new URL(database.url);
-    second = await startService({
-      database: database.url.replace(`:${password}`, ""),
-      variables: { PGPASSWORD: password },
-    });
+    process.env.PGPASSWORD = password;
+    second = await serveHere({ database: database.url.replace(`:${password}`, "") });
   });
   afterAll(async () => {
     await first[Symbol.asyncDispose]();
     await second[Symbol.asyncDispose]();
+    delete process.env.PGPASSWORD;
     await database.drop();
   });
 
   test("share plants, keys and tokens", async () => {
     const { token } = first;
-    expect(second.token).toBe("");
     const plant = { method: "POST", body: '{"name":"Fern"}', headers: { "Idempotency-Key": "k" } };
     const created = await first.call("POST /plants", plant);
     const again = await second.call("POST /plants", { ...plant, token });
@@ -64,16 +64,6 @@ describe("two instances on one database", () => {
     await intruder.end();
     expect(await insistOn201(write)).toBe(201);
   });
-
-  test("stop when they are asked to, and have logged no password", async () => {
-    for (const service of [first, second]) {
-      service.signal("SIGTERM");
-      expect(await service.exited).toBe(0);
-      const { out, errors } = service.output();
-      expect(out + errors).not.toContain(new URL(database.url).password);
-      expect(out).toContain(`"database":"postgres://postgres@127.0.0.1:`);
-    }
-  });
 });
 
 /** A busy machine may refuse it for another reason. */
@@ -84,76 +74,45 @@ describe("it does not start, and says why in one line without a secret, when", (
   const secret = "s3cret-of-the-role";
   const role = "some_role";
   let database: TestDatabase;
-  let port: number;
 
   beforeAll(async () => {
     database = await makeDatabase();
-    ({ port } = await sharedPostgres());
-    // With the password that must not be shown.
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
   });
   afterAll(async () => {
-    await database.query(`DROP OWNED BY ${role}`);
-    await database.query(`DROP ROLE ${role}`);
+    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await database.drop();
   });
 
-  const addressOf = (path: string, user = role) =>
-    `postgres://${user}:${secret}@127.0.0.1:${port}/${path}`;
-
-  async function expectReason(url: string, ...reasons: string[]): Promise<void> {
-    const args = ["serve", "--port", "0", "--database-connect-timeout-ms", "1000"];
-    const finished = await runInProcess(args, { PLANTSTORE_DATABASE: url });
+  async function expectReason(reason: string): Promise<void> {
+    const { host, pathname } = new URL(database.url);
+    const url = `postgres://${role}:${secret}@${host}${pathname}`;
+    const finished = await runInProcess(["serve", "--port", "0"], { PLANTSTORE_DATABASE: url });
     expect(finished).toMatchObject({ exitCode: 1, out: "" });
     expect(finished.errors).toMatch(/^plantstore: .+\n$/);
     expect(finished.errors).not.toContain(secret);
-    for (const reason of reasons) expect(finished.errors).toContain(reason);
+    expect(finished.errors).toContain(reason);
   }
 
-  test("the password is wrong, or there is no such database", async () => {
-    await expectReason(addressOf(database.name, "postgres"), "the user or the password is wrong");
-    await expectReason(addressOf("nowhere"), 'there is no database "nowhere"');
-  });
-
-  test("the URL names several hosts", async () => {
-    const url = `postgres://u:${secret}@127.0.0.1:1,127.0.0.1:2/x`;
-    const finished = await runInProcess(["serve", "--port", "0"], { PLANTSTORE_DATABASE: url });
-    expect(finished).toMatchObject({ exitCode: 2, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+ several hosts.+ HAProxy.+\n$/);
-    expect(finished.errors).not.toContain(secret);
-  });
-
-  test("nothing is at the address", async () => {
-    await expectReason(`postgres://u:${secret}@127.0.0.1:1/x`, "the connection is refused");
-    await expectReason(`postgres://u:${secret}@nope.invalid/x`, "the host is not known");
-    const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    await expectReason(
-      `postgres://u:${secret}@127.0.0.1:${silent.port}/x`,
-      "the host doesn't respond",
-    );
-    silent.stop(true);
-  });
-
   test("the role may not make the tables, or not use all of them", async () => {
-    await expectReason(addressOf(database.name), "the role lacks rights on it");
+    await expectReason("the role lacks rights on it");
     await makeToken({ database: database.url }, "alice");
-    await expectReason(addressOf(database.name), "the role lacks rights");
+    await expectReason("the role lacks rights");
     const all = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public";
     await database.query(`GRANT ${all} TO ${role}; REVOKE DELETE ON plants FROM ${role}`);
-    await expectReason(addressOf(database.name), "the role lacks rights: DELETE on plants");
+    await expectReason("the role lacks rights: DELETE on plants");
   });
 
   test("the server takes no writes, or is older than 15", async () => {
-    const { name } = database;
-    const alter = `ALTER ROLE ${role} IN DATABASE ${name}`;
+    const alter = `ALTER ROLE ${role} IN DATABASE ${database.name}`;
     await database.query(`${alter} SET default_transaction_read_only = on`);
-    await expectReason(addressOf(name), "takes no writes");
+    await expectReason("takes no writes");
     await database.query(
       `${alter} RESET default_transaction_read_only;
        CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
          $$ SELECT 'PostgreSQL 14.9 on a machine' $$;
        ${alter} SET search_path = public, pg_catalog`,
     );
-    await expectReason(addressOf(name), "it is PostgreSQL 14, and 15 or later is needed");
+    await expectReason("it is PostgreSQL 14, and 15 or later is needed");
   });
 });

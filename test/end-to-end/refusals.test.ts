@@ -1,10 +1,10 @@
 /**
  * Commands that cannot work: refused in one line that says why, without a secret, and nothing is
- * created. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
+ * created or changed. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../command.ts";
 import { fillStore } from "../filled-store.ts";
@@ -19,7 +19,8 @@ const failure = 1;
 const folder = makeTemporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);
 const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
-const nowhere = `postgres://u:${serverPassword}@127.0.0.1:1/x`;
+const postgresAt = (place: string) => `postgres://postgres:${serverPassword}@${place}`;
+const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
 
 let served: Awaited<ReturnType<typeof serveHere>>;
 let empty: TestDatabase;
@@ -42,7 +43,7 @@ beforeAll(async () => {
     file.run(`PRAGMA user_version = ${schema}`);
   }
   // The lock that a service leaves.
-  for (const name of ["older", "newer", "plants"])
+  for (const name of ["older", "newer", "plants", "corrupt", "songs", "text"])
     writeFileSync(inFolder(`${name}.db-serving`), "");
   await fillStore(inFolder("plants.db"), 1);
   await fillStore(full.url, 1);
@@ -50,7 +51,11 @@ beforeAll(async () => {
   // The log of a file that was lost.
   writeFileSync(inFolder("lost.db-wal"), "a plant");
   await Bun.$`mkfifo ${inFolder("pipe")}`;
-  writeFileSync(inFolder("text"), "no database, whatever its name is".repeat(99));
+  writeFileSync(inFolder("text.db"), "no database, whatever its name is".repeat(99));
+  const bytes = readFileSync(inFolder("plants.db"));
+  writeFileSync(inFolder("corrupt.db"), bytes.fill(0, bytes.length / 2));
+  using songs = new Database(inFolder("songs.db"));
+  songs.run("CREATE TABLE songs (title)");
   writeFileSync(
     inFolder("broken.pem"),
     "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -59,7 +64,9 @@ beforeAll(async () => {
     FILE: inFolder("plants.db"),
     BACKUP: inFolder("plants.backup"),
     PIPE: inFolder("pipe"),
-    TEXT: inFolder("text"),
+    TEXT: inFolder("text.db"),
+    CORRUPT: inFolder("corrupt.db"),
+    SONGS: inFolder("songs.db"),
     LOST: inFolder("lost.db"),
     FOLDER: folder.path,
     NEW: inFolder("new"),
@@ -69,6 +76,11 @@ beforeAll(async () => {
     EMPTY: empty.url,
     FULL: full.url,
     "OLDER-URL": older.url,
+    REFUSED: postgresAt("127.0.0.1:1/x"),
+    UNKNOWN: postgresAt("nope.invalid/x"),
+    SILENT: postgresAt(`127.0.0.1:${silent.port}/x`),
+    "WRONG-PASSWORD": empty.url.replace("@", "-too@"),
+    "NO-DATABASE": `${empty.url}-too`,
     OLDER: inFolder("older.db"),
     NEWER: inFolder("newer.db"),
     CERT: certificate("server.pem"),
@@ -81,6 +93,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await served[Symbol.asyncDispose]();
   await Promise.all([empty, full, older].map((database) => database.drop()));
+  silent.stop(true);
   folder[Symbol.dispose]();
 });
 
@@ -93,6 +106,9 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 0 --database SERVED", failure, "another process is serving it already"],
   ["serve --database oracle://x", usage, "of a PostgreSQL database"],
   ["serve --port 0 --database FOLDER", failure, "Cannot open"],
+  ["serve --port 0 --database SONGS", failure, "of another program"],
+  ["serve --port 0 --database TEXT", failure, "it is not a database"],
+  ["serve --port 0 --database CORRUPT", failure, "it is corrupt"],
   // Not even root may create a file there.
   ...(process.platform === "linux"
     ? [
@@ -107,6 +123,15 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["serve --port 0 --database OLDER", failure, "open it with 2.0 first"],
   ["serve --port 0 --database NEWER", failure, "knows schemas up to 5: use a newer version"],
   ["serve --port 0 --database OLDER-URL", failure, "open it with 2.0 first"],
+  ["serve --port 0 --database REFUSED", failure, "the connection is refused"],
+  ["serve --port 0 --database UNKNOWN", failure, "the host is not known"],
+  ["serve --port 0 --database WRONG-PASSWORD", failure, "the user or the password is wrong"],
+  ["serve --port 0 --database NO-DATABASE", failure, "there is no database"],
+  [
+    "serve --port 0 --database SILENT --database-connect-timeout-ms 100",
+    failure,
+    "the host doesn't respond",
+  ],
   ["token list --database OLDER", failure, "open it with 2.0 first"],
   ["backup NEW --database OLDER", failure, "older.db: its schema is 4, of version 1.0 or older"],
   ["copy OLDER EMPTY", failure, "open it with 2.0 first"],
@@ -125,6 +150,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["backup NEW/x --database FILE", failure, "there is no such folder"],
   ["backup NEW --database FULL", usage, "For PostgreSQL, use pg_dump: docs/postgresql.md."],
   ["backup NEW --database TEXT", failure, "it is not a database"],
+  ["backup NEW --database CORRUPT", failure, "corrupt"],
 
   ["restore NEW --database NEW", failure, "there is no such file"],
   ["restore FOLDER --database NEW", failure, "it is a folder"],
@@ -140,19 +166,25 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
   ["copy SERVED EMPTY", failure, "a service is using it"],
   ["copy FILE FULL", failure, "is not empty. Use a new"],
   ["copy FILE OLDER-URL", failure, "open it with 2.0 first"],
-  [`copy FILE ${nowhere}`, failure, "the connection is refused"],
-  [`copy FILE ${nowhere}?sslmode=x`, usage, "sslmode must be one of"],
+  ["copy FILE REFUSED", failure, "the connection is refused"],
+  [`copy FILE ${postgresAt("x/x?sslmode=x")}`, usage, "sslmode must be one of"],
 ];
 
+const readFolder = () =>
+  readdirSync(folder.path, { withFileTypes: true }).map((entry) => [
+    entry.name,
+    entry.isFile() && Bun.hash(readFileSync(inFolder(entry.name))),
+  ]);
+
 test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
-  const before = readdirSync(folder.path);
+  const before = readFolder();
   const finished = await runInProcess(line.split(" ").map((word) => places[word] ?? word));
   expect(finished).toMatchObject({ exitCode, out: "" });
   expect(finished.errors).toMatch(/^plantstore: .+\n$/);
   expect(finished.errors).toContain(reason);
   expect(finished.errors).not.toContain(serverPassword);
   expect(finished.errors).not.toContain("PRIVATE");
-  expect(readdirSync(folder.path)).toEqual(before);
+  expect(readFolder()).toEqual(before);
 });
 
 test("an environment variable that is empty is named", async () => {

@@ -160,22 +160,9 @@ export async function serveHere(
   };
 }
 
-export interface RunningService {
-  readonly url: string;
-  readonly port: number;
-  readonly pid: number;
-  readonly database: string;
-  /** The first token, if it printed one. */
-  readonly token: string;
-  /** What it has written so far. */
-  output(): { out: string; errors: string };
-  call(request: string, init?: RequestInit & { token?: string }): Promise<Response>;
-  signal(name: NodeJS.Signals): void;
-  exited: Promise<number>;
-  /** Ends it, if it still runs, and removes its data. */
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type RunningService = Awaited<ReturnType<typeof startService>>;
 
+/** The real program. */
 export async function startService(
   options: {
     args?: readonly string[];
@@ -186,7 +173,7 @@ export async function startService(
     /** Another program than the real one. */
     program?: string | undefined;
   } = {},
-): Promise<RunningService> {
+) {
   const folder = makeTemporaryFolder();
   const database = options.database ?? join(folder.path, "plants.db");
   const child = spawnProgram(
@@ -207,11 +194,14 @@ export async function startService(
     port: Number(new URL(url).port),
     pid: child.pid,
     database,
+    /** The first token, if it printed one. */
     token,
+    /** What it has written so far. */
     output: () => written,
     call: makeCaller(url, token),
-    signal: (name) => child.kill(name),
+    signal: (name: NodeJS.Signals) => child.kill(name),
     exited: child.exited,
+    /** Ends it, if it still runs, and removes its data. */
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
@@ -226,8 +216,8 @@ export function makeCaller(
   url: string,
   token = "",
   send: (url: string, init: RequestInit) => Promise<Response> = fetch,
-): RunningService["call"] {
-  return (request, init = {}) => {
+) {
+  return (request: string, init: RequestInit & { token?: string } = {}): Promise<Response> => {
     const [method = "GET", target = "/"] = request.split(" ");
     const headers = new Headers(init.headers);
     const bearer = init.token ?? token;
@@ -282,14 +272,11 @@ export async function readMetric(
 /** What a process has written so far, and when all of it is here. */
 export function gather({ stdout, stderr }: PipedProcess) {
   const written = { out: "", errors: "" };
-  const reading = Promise.all([
-    collect(stdout, (text) => {
-      written.out += text;
-    }),
-    collect(stderr, (text) => {
-      written.errors += text;
-    }),
-  ]);
+  const collect = async (stream: ReadableStream<Uint8Array>, name: keyof typeof written) => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) written[name] += decoder.decode(chunk, { stream: true });
+  };
+  const reading = Promise.all([collect(stdout, "out"), collect(stderr, "errors")]);
   return { written, reading };
 }
 
@@ -305,14 +292,6 @@ export async function untilItSays(sign: RegExp, child: PipedProcess, timeoutMs?:
   };
   const found = await waitFor(() => sign.exec(written.out)?.[1], hasEnded, timeoutMs);
   return { found, written, reading };
-}
-
-async function collect(
-  stream: ReadableStream<Uint8Array>,
-  take: (text: string) => void,
-): Promise<void> {
-  const decoder = new TextDecoder();
-  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }));
 }
 
 /** Polls until there is a result, less often as time passes; gives up with a reason, or late. */

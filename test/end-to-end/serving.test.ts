@@ -10,7 +10,6 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 import {
   callAnew,
   makeToken,
-  type RunningService,
   revokeTokens,
   serveHere,
   startService,
@@ -47,13 +46,16 @@ describe("the first start", () => {
   test("on an open address makes no token and says how to; the log has the settings, without secrets", async () => {
     await using database = await makeDatabase();
     const args = ["--host", "0.0.0.0", "--database-pool-size", "7"];
-    await using service = await startService({ database: database.url, args });
+    const variables = { PLANTSTORE_PROT: "80", PLANTSTORE_PORT_80_TCP: "as Kubernetes sets it" };
+    await using service = await startService({ database: database.url, args, variables });
     const command = "\n  plantstore token create USER, with the same PLANTSTORE_DATABASE";
     await waitFor(() => service.output().errors.includes(command) || undefined);
     const { out, errors } = service.output();
     expect(errors).not.toContain("plant_");
     const masked = database.url.replace(/:[^:]*@/, "@");
-    const [created, started] = out.split("\n").map((line) => (line ? JSON.parse(line) : {}));
+    const [mistyped, created, started] = Bun.JSONL.parse(out);
+    const typo = { variable: "PLANTSTORE_PROT", meant: "PLANTSTORE_PORT" };
+    expect(mistyped).toMatchObject({ event: "unknown variable", ...typo });
     const creation = { event: "created a new store", database: masked, schema: "public" };
     expect(created).toMatchObject(creation);
     expect(started).toMatchObject({
@@ -115,69 +117,46 @@ describe("the log", () => {
   });
 });
 
-describe("a stop", () => {
-  /** Whose body is not whole yet. Once others have their responses, its request has begun. */
-  async function sendPart(service: RunningService) {
-    const connection = await KeptConnection.open({ port: service.port });
-    const body = '{"name":"Fern"}';
-    const request = writeRequest("POST /plants", { token: service.token, body });
-    connection.sendPart(request.slice(0, -5));
-    for (let count = 0; count < 3; count++) await service.call("GET /plants");
-    return { connection, rest: request.slice(-5) };
-  }
+test("a stop by a Ctrl+C that npm passes on a second time finishes every request, and exits with 0", async () => {
+  await using service = await startService({ args: ["--threads", "1"] });
   const isLast = ([name, value]: readonly [string, string]) =>
     name.toLowerCase() === "connection" && value === "close";
-
-  test("by a Ctrl+C that npm passes on a second time finishes every request, and exits with 0", async () => {
-    await using service = await startService({ args: ["--threads", "1"] });
-    const request = writeRequest("GET /plants", { token: service.token });
-    let asked = 0;
-    const clients = Array.from({ length: 8 }, async () => {
-      const connection = await KeptConnection.open({ port: service.port });
-      // A request without a response would fail here.
-      while (!(await connection.ask(request)).headers.some(isLast)) asked++;
-      connection.close();
-    });
-    const half = await sendPart(service);
-    // A terminal that closes never ends it.
-    service.signal("SIGHUP");
-    await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
-    const askedBefore = asked;
-    await waitFor(() => asked > askedBefore || undefined);
-    // Not the same twice, of which the system would make one.
-    service.signal("SIGINT");
-    service.signal("SIGTERM");
-    await Promise.all(clients);
-    const { status, headers } = await half.connection.ask(half.rest);
-    // The connection closes after it, and another request on it would be lost.
-    expect([status, headers.some(isLast)]).toEqual([201, true]);
-    expect(await service.exited).toBe(0);
-    await waitFor(() => service.output().out.includes('"event":"stopped"') || undefined);
-    expect(existsSync(`${service.database}-wal`)).toBe(false);
+  const request = writeRequest("GET /plants", { token: service.token });
+  let asked = 0;
+  const clients = Array.from({ length: 8 }, async () => {
+    const connection = await KeptConnection.open({ port: service.port });
+    // A request without a response would fail here.
+    while (!(await connection.ask(request)).headers.some(isLast)) asked++;
+    connection.close();
   });
-
-  test("by a second signal that comes later is at once", async () => {
-    await using service = await startService({ args: ["--threads", "1"] });
-    // A body that never comes whole holds the first one up.
-    const half = await sendPart(service);
-    let hasEnded = false;
-    void service.exited.then(() => {
-      hasEnded = true;
-    });
-    await waitFor(() => {
-      service.signal("SIGTERM");
-      return hasEnded || undefined;
-    });
-    expect(await service.exited).toBe(1);
-    half.connection.close();
-  });
+  // The body is not whole yet. Once others have their responses, its request has begun.
+  const half = await KeptConnection.open({ port: service.port });
+  const create = writeRequest("POST /plants", { token: service.token, body: '{"name":"Fern"}' });
+  half.sendPart(create.slice(0, -5));
+  for (let count = 0; count < 3; count++) await service.call("GET /plants");
+  // A terminal that closes never ends it.
+  service.signal("SIGHUP");
+  await waitFor(() => service.output().out.includes("SIGHUP ignored") || undefined);
+  const askedBefore = asked;
+  await waitFor(() => asked > askedBefore || undefined);
+  // Not the same twice, of which the system would make one.
+  service.signal("SIGINT");
+  service.signal("SIGTERM");
+  await Promise.all(clients);
+  const { status, headers } = await half.ask(create.slice(-5));
+  // The connection closes after it, and another request on it would be lost.
+  expect([status, headers.some(isLast)]).toEqual([201, true]);
+  expect(await service.exited).toBe(0);
+  await waitFor(() => service.output().out.includes('"event":"stopped"') || undefined);
+  expect(existsSync(`${service.database}-wal`)).toBe(false);
 });
 
 test.each(engines)(
   "on %s, a token that a command revoked is refused by all threads",
   async (engine) => {
     await using own = engine === "SQLite" ? undefined : await makeDatabase();
-    await using service = await serveHere({ threads: "2", ...(own && { database: own.url }) });
+    const settings = { threads: "2", ...(own && { database: own.url }) };
+    await using service = await serveHere(settings, { refreshTokensMs: 50 });
     await waitForThreads(service, 2);
     const token = await makeToken(service, "bob");
     const ask = async () => (await callAnew(service, "GET /plants", { token })).status;

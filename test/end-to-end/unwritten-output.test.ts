@@ -1,5 +1,5 @@
 /** Output that can't be written, or that nobody reads: commands say so, the service goes on. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pickPorts } from "../processes.ts";
@@ -28,13 +28,14 @@ async function runInShell(line: string, args: readonly string[], url = service.u
   return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
 }
 
-describe.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))("on a full disk", () => {
-  test.each(["plants list", "export"])("%s says so, and ends with 1", async (line) => {
-    const finished = await runInShell('"$@" > /dev/full', line.split(" "));
+test.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))(
+  "on a full disk, a command says so, and ends with 1",
+  async () => {
+    const finished = await runInShell('"$@" > /dev/full', ["export"]);
     const errors = "plantstore: Cannot write standard output: the disk is full.\n";
     expect(finished).toEqual({ exitCode: 1, errors });
-  });
-});
+  },
+);
 
 test("an export into a pipe ends with 141 when its reader goes away", async () => {
   let pages = 0;
