@@ -67,7 +67,7 @@ describe("CSV", () => {
 
   test.each([
     ["name,color\n", 'Remove the column "color".'],
-    ["name,name\n", 'Remove one column "name".'],
+    ["name,name\n", 'Remove the column "name".'],
     ["Fern,shade\n", '"Fern,shade".'],
     ['{"name":"Fern"}\n', "Is it JSON?"],
     ["\r\n\n", "This one is empty."],
@@ -123,8 +123,8 @@ describe("JSON Lines", () => {
   });
 
   test.each<[string, string]>([
-    ["name,tag", "not a JSON object (Unexpected identifier"],
-    ['{"name":"Fern"', "not a JSON object (Expected '}')"],
+    ["name,tag", "not a JSON object"],
+    ['{"name":"Fern"', "not a JSON object"],
     ["[1]", "not a JSON object"],
     ['{"name":"Fern","color":"green"}', '"color"'],
     ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],

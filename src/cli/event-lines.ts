@@ -1,6 +1,6 @@
 /** Events as commands print them: rows of a table that stays aligned, or JSON. */
-import { renderJsonPlant } from "../../client/files/renderer.ts";
 import type { PlantEvent } from "../../client/plant-store.ts";
+import { renderDraft } from "../../client/wire-text.ts";
 import { type Call, isForPeople } from "./command.ts";
 import { renderTable, renderTime } from "./terminal.ts";
 
@@ -35,5 +35,5 @@ function toRow({ seq, at, user, type, plant: { id, name, tag } }: PlantEvent): s
 
 /** As the service sends it, with all digits of the id. */
 export function renderEvent({ plant, ...event }: PlantEvent): string {
-  return `${JSON.stringify(event).slice(0, -1)},"plant":${renderJsonPlant(plant)}}`;
+  return `${JSON.stringify(event).slice(0, -1)},"plant":${renderDraft(plant)}}`;
 }

@@ -1,8 +1,9 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
-import { PlantRenderer, renderCount, renderJsonPlant } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderCount } from "../../client/files/renderer.ts";
 import type { Deletion, ListOptions, Plant, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
+import { renderDraft } from "../../client/wire-text.ts";
 import { integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
@@ -36,7 +37,7 @@ export const addPlantCommand = serviceCommand({
     const id = readFlag(call, "id", plantId);
     const plant = await store.create({ name, tag: textFlag(call, "tag"), id });
     if (isForPeople(call)) call.terminal.out(`Added ${describe(plant)}.\n`);
-    else call.terminal.out(`${renderJsonPlant(plant)}\n`);
+    else call.terminal.out(`${renderDraft(plant)}\n`);
   },
 });
 
@@ -104,7 +105,7 @@ export const getPlantsCommand = serviceCommand({
       return await forEachPlant(store, call, async (id) => {
         const plant = await store.get(id);
         if (isForPeople(call)) found.push(plant);
-        else call.terminal.out(`${renderJsonPlant(plant)}\n`);
+        else call.terminal.out(`${renderDraft(plant)}\n`);
       });
     } finally {
       // One table, so that its columns are aligned.
@@ -271,7 +272,7 @@ function reportEdit(call: Call, before: Plant, after: Plant): void {
   const { terminal } = call;
   const changed = before.name !== after.name || before.tag !== after.tag;
   if (!isForPeople(call)) {
-    terminal.out(`${renderJsonPlant(after).slice(0, -1)},"changed":${changed}}\n`);
+    terminal.out(`${renderDraft(after).slice(0, -1)},"changed":${changed}}\n`);
   } else if (changed) {
     terminal.out(`Changed ${describe(before)} is now ${describeContent(after)}.\n`);
   } else {
