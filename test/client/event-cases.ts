@@ -24,12 +24,11 @@ export const eventCases: ClientCases = {
     await store.put(id, { name: "Fern" });
     await store.delete(id);
     const first = await store.eventPage({ limit: 1 });
-    assert.equal(first.next, 1);
     const { user } = await store.me();
-    const [created] = first.events;
-    assert.ok(Math.abs(Date.parse(created?.at ?? "") - Date.now()) < 60_000);
+    const at = first.events[0]?.at ?? "";
     const plant = { id, name: '"id":1', tag: "shade" };
-    assert.deepEqual(created, { seq: 1, type: "plant.created", at: created?.at, user, plant });
+    const created = { seq: 1, type: "plant.created", at, user, plant };
+    assert.deepEqual(first, { events: [created], next: 1 });
     const { events, next } = await store.eventPage({ after: 1 });
     assert.deepEqual(
       [next, ...events.map(({ seq, type }) => `${seq} ${type}`)],
@@ -53,8 +52,7 @@ export const eventCases: ClientCases = {
   async "follows only what happens from now on, if no number is given"(world) {
     const store = openStore(world);
     await store.create({ name: "Moss" });
-    const events = store.events();
-    const first = events.next();
+    const first = take(store.events(), 1);
     let isHere = false;
     void first.then(() => {
       isHere = true;
@@ -64,9 +62,7 @@ export const eventCases: ClientCases = {
       await store.create({ name: "Fern", id });
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const { value } = await first;
-    assert.equal(value?.plant.name, "Fern");
-    await events.return();
+    assert.equal((await first)[0]?.plant.name, "Fern");
   },
 
   "yields each event once and in order, however often streams break": proxied(

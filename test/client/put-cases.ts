@@ -75,25 +75,16 @@ export const putCases: ClientCases = {
     assert.equal((await store.put(7, fern, { ifNoneMatch: "*" })).created, false);
   }),
 
-  "reads an etag as a strong one, even if a proxy made it weak": scripted(
-    [plantAnswer(fern, 'W/"e1"')],
-    async (store) => assert.equal((await store.get(7)).etag, '"e1"'),
-  ),
-
-  "settles a 412 after a lost response by reading, and a 404 without": scripted(
-    [lost, refused, plantAnswer(fern), lost, missing],
-    async (store) => {
+  "settles a 412 after a lost response by reading; even a weak etag is read as a strong one":
+    scripted([lost, refused, plantAnswer(fern, 'W/"e1"')], async (store) => {
       const put = await store.put(7, fern, { ifMatch: '"old"' });
-      assert.deepEqual(put, { id: 7n, ...fern, etag: '"e"', created: false });
-      assert.deepEqual(await store.delete(7, { ifMatch: '"e"' }), { confirmed: false });
-    },
-  ),
+      assert.deepEqual(put, { id: 7n, ...fern, etag: '"e1"', created: false });
+    }),
 
   "throws a 412 if the plant is another or none, or if no response was lost": forEach(
     [
       [lost, refused, plantAnswer(royal)],
       [lost, refused, missing],
-      [refused, plantAnswer(fern)],
       [limited, refused, plantAnswer(fern)],
     ],
     (script) => scripted(script, (store) => isRefused(store.put(7, fern, { ifMatch: '"old"' }))),
