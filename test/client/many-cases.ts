@@ -26,8 +26,7 @@ const makeDrafts = (length: number): PlantDraft[] =>
   Array.from({ length }, (_, index) => ({ name: `Plant ${index}` }));
 
 export const manyCases: ClientCases = {
-  async "creates many plants, each with its own result in its place"(world) {
-    const store = openStore(world);
+  async "creates many plants, each with its own result in its place"({ store }) {
     const id = 2n ** 63n - 1n;
     const drafts = [
       { name: "Fern", id },
@@ -43,8 +42,7 @@ export const manyCases: ClientCases = {
     assert.deepEqual(await store.createMany([]), []);
   },
 
-  async "names invalid plants by their places among all that the call sends"(world) {
-    const store = openStore(world);
+  async "names invalid plants by their places among all that the call sends"({ store }) {
     const drafts = [...makeDrafts(requestPlantsMax + 3), { name: "" }, { name: "" }];
     const { code, detail, errors } = await failure(store.createMany(drafts), PlantStoreProblem);
     assert.equal(code, "invalid-request");
@@ -103,8 +101,7 @@ export const manyCases: ClientCases = {
     { retries: 0 },
   ),
 
-  async "deletes many plants, with a result for each in its place"(world) {
-    const store = openStore(world);
+  async "deletes many plants, with a result for each in its place"({ store }) {
     await store.createMany(makeDrafts(40).map((draft, index) => ({ ...draft, id: index + 1 })));
     const results = await store.deleteMany([...Array(42).keys()]);
     assert.deepEqual(results.slice(1, 41), Array(40).fill({ status: 204, confirmed: true }));

@@ -8,8 +8,7 @@ import { type ClientCases, collect, failure, openStore } from "./client-case.ts"
 const idMax = 2n ** 63n - 1n;
 
 export const plainCases: ClientCases = {
-  async "creates, lists and deletes a plant, and counts it"(world) {
-    const store = openStore(world);
+  async "creates, lists and deletes a plant, and counts it"({ store }) {
     const created = await store.create({ name: "Fern", tag: "shade" });
     const { etag } = await store.get(created.id);
     assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", etag, replayed: false });
@@ -21,8 +20,7 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await collect(store.list()), []);
   },
 
-  async "keeps every id exact, both ways, whatever names look like"(world) {
-    const store = openStore(world);
+  async "keeps every id exact, both ways, whatever names look like"({ store }) {
     const ids = [-(2n ** 63n), -(2n ** 53n) - 1n, -1n, 0n, 7n, 2n ** 53n + 1n, idMax];
     const names = [
       '"id":1',
@@ -45,8 +43,7 @@ export const plainCases: ClientCases = {
     for (const id of ids) assert.deepEqual(await store.delete(id), { confirmed: true });
   },
 
-  async "takes safe integers for ids and refuses numbers that may be rounded"(world) {
-    const store = openStore(world);
+  async "takes safe integers for ids and refuses numbers that may be rounded"({ store }) {
     assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);
     for (const id of [2 ** 53, 1.5, Number.NaN]) {
       await failure(store.create({ name: "Fern", id }), RangeError);
@@ -55,8 +52,7 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await store.delete(7), { confirmed: true });
   },
 
-  async "follows the links from page to page, up to the limit and after an id"(world) {
-    const store = openStore(world);
+  async "follows the links from page to page, up to the limit and after an id"({ store }) {
     for (let id = 1; id <= 7; id++) await store.create({ name: `Plant ${id}`, id });
     const idsOf = async (options: Parameters<typeof store.list>[0]) =>
       (await collect(store.list(options))).map(({ id }) => Number(id));
@@ -78,15 +74,13 @@ export const plainCases: ClientCases = {
     await failure(collect(store.list({ pageSize: 0 })), RangeError);
   },
 
-  async "asks for 1,000 plants at a time, if it is to ask for more"(world) {
-    const store = openStore(world);
+  async "asks for 1,000 plants at a time, if it is to ask for more"({ store }) {
     await store.createMany(Array.from({ length: 1_101 }, () => ({ name: "Fern" })));
     assert.equal((await collect(store.list({ pageSize: 1_100 }))).length, 1_101);
     assert.equal((await store.page({ limit: 1_100 })).next, 1_000n);
   },
 
-  async "finds plants by words and by tag, and lists the newest first"(world) {
-    const store = openStore(world);
+  async "finds plants by words and by tag, and lists the newest first"({ store }) {
     const names = ["Royal fern", "Ivy", "Crème fern", "Tree fern"];
     const tags = ["a&b", "", "a&b", "a&b"];
     await store.createMany(names.map((name, index) => ({ name, tag: tags[index] })));
@@ -100,8 +94,7 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await find({ order: "desc", after: 3 }), ["Ivy", "Royal fern"]);
   },
 
-  async "counts plants by tag, page by page"(world) {
-    const store = openStore(world);
+  async "counts plants by tag, page by page"({ store }) {
     const tags = Array.from({ length: 1_002 }, (_, index) => `tag ${10_000 + index}`);
     await store.createMany([...tags, "", "tag 10000"].map((tag) => ({ name: "Fern", tag })));
     const counts = await collect(store.tags());
@@ -116,8 +109,7 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await collect(store.tags({ limit: 0 })), []);
   },
 
-  async "throws a typed problem with all validation errors"(world) {
-    const store = openStore(world);
+  async "throws a typed problem with all validation errors"({ store, ...world }) {
     const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);
     const bad = await problemOf(store.create({ name: "", tag: "x".repeat(101) }));
     assert.deepEqual([bad.status, bad.code], [400, "invalid-request"]);
@@ -137,8 +129,7 @@ export const plainCases: ClientCases = {
     assert.equal((await problemOf(stranger.find(8))).code, "unauthenticated");
   },
 
-  async "returns the first response again for a key that was used"(world) {
-    const store = openStore(world);
+  async "returns the first response again for a key that was used"({ store }) {
     const options = { idempotencyKey: "order-17" };
     const first = await store.create({ name: "Fern" }, options);
     assert.deepEqual(await store.create({ name: "Fern" }, options), { ...first, replayed: true });

@@ -1,7 +1,7 @@
 /** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "../../client/plant-store.ts";
-import { type ClientCases, failure, forEach, openStore, proxied, scripted } from "./client-case.ts";
+import { type ClientCases, failure, forEach, proxied, scripted } from "./client-case.ts";
 import { problemAnswer, type ScriptedAnswer } from "./scripted-service.ts";
 
 const fern = { name: "Fern", tag: "shade" };
@@ -20,8 +20,7 @@ async function isRefused(call: Promise<unknown>): Promise<void> {
 }
 
 export const putCases: ClientCases = {
-  async "puts a plant: new, replaced, and with its id exact"(world) {
-    const store = openStore(world);
+  async "puts a plant: new, replaced, and with its id exact"({ store }) {
     const id = 2n ** 53n + 1n;
     const { etag, ...created } = await store.put(id, { name: "Fern" });
     assert.deepEqual(created, { id, name: "Fern", tag: "", created: true });
@@ -31,8 +30,7 @@ export const putCases: ClientCases = {
     assert.deepEqual(await store.get(id), { id, ...royal, etag: later });
   },
 
-  async "puts and deletes only if the precondition holds"(world) {
-    const store = openStore(world);
+  async "puts and deletes only if the precondition holds"({ store }) {
     await isRefused(store.put(7, fern, { ifMatch: "*" }));
     const { etag } = await store.put(7, fern, { ifNoneMatch: "*" });
     await isRefused(store.put(7, fern, { ifNoneMatch: "*" }));
@@ -42,8 +40,7 @@ export const putCases: ClientCases = {
     assert.deepEqual(await store.delete(7, { ifMatch: later.etag }), { confirmed: true });
   },
 
-  async "updates what it is given and leaves the rest, one plant or many"(world) {
-    const store = openStore(world);
+  async "updates what it is given and leaves the rest, one plant or many"({ store }) {
     await store.put(7, fern);
     const { etag, ...renamed } = await store.update(7, { name: "Royal fern" });
     assert.deepEqual(renamed, { id: 7n, name: "Royal fern", tag: "shade" });
