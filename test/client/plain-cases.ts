@@ -8,16 +8,12 @@ import { type ClientCases, collect, failure, openStore } from "./client-case.ts"
 const idMax = 2n ** 63n - 1n;
 
 export const plainCases: ClientCases = {
-  async "creates, lists and deletes a plant, and counts it"({ store }) {
-    const created = await store.create({ name: "Fern", tag: "shade" });
-    const { etag } = await store.get(created.id);
-    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", etag, replayed: false });
-    assert.deepEqual(await collect(store.list()), [{ id: 1n, name: "Fern", tag: "shade" }]);
+  async "knows whose the token is, and counts plants"({ store }) {
+    const { etag, ...created } = await store.create({ name: "Fern", tag: "shade" });
+    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", replayed: false });
     const { user, garden, scope, plants, expiresAt } = await store.me();
     assert.equal(user, garden);
     assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
-    assert.deepEqual(await store.delete(created.id), { confirmed: true });
-    assert.deepEqual(await collect(store.list()), []);
   },
 
   async "keeps every id exact, both ways, whatever names look like"({ store }) {
@@ -81,17 +77,14 @@ export const plainCases: ClientCases = {
   },
 
   async "finds plants by words and by tag, and lists the newest first"({ store }) {
-    const names = ["Royal fern", "Ivy", "Crème fern", "Tree fern"];
-    const tags = ["a&b", "", "a&b", "a&b"];
-    await store.createMany(names.map((name, index) => ({ name, tag: tags[index] })));
+    const plants = [{ name: "Royal fern", tag: "a&b" }, { name: "Ivy" }, { name: "Crème fern" }];
+    await store.createMany(plants);
     const find = async (options: Parameters<typeof store.list>[0]) =>
       (await collect(store.list({ pageSize: 1, ...options }))).map(({ name }) => name);
-    assert.deepEqual(await find({ q: "FERN" }), ["Royal fern", "Crème fern", "Tree fern"]);
-    assert.deepEqual(await find({ q: "creme a&b", order: "desc" }), ["Crème fern"]);
-    assert.deepEqual(await find({ tag: "a&b" }), ["Royal fern", "Crème fern", "Tree fern"]);
-    assert.deepEqual(await find({ tag: "" }), ["Ivy"]);
-    assert.deepEqual(await find({ order: "desc", limit: 3 }), names.slice(1).toReversed());
-    assert.deepEqual(await find({ order: "desc", after: 3 }), ["Ivy", "Royal fern"]);
+    assert.deepEqual(await find({ q: "FERN" }), ["Royal fern", "Crème fern"]);
+    assert.deepEqual(await find({ tag: "a&b" }), ["Royal fern"]);
+    assert.deepEqual(await find({ tag: "", order: "desc" }), ["Crème fern", "Ivy"]);
+    assert.deepEqual(await find({ order: "desc", after: 3, limit: 1 }), ["Ivy"]);
   },
 
   async "counts plants by tag, page by page"({ store }) {
@@ -127,15 +120,6 @@ export const plainCases: ClientCases = {
     assert.equal((await problemOf(list)).errors[0]?.parameter, "limit");
     const stranger = openStore(world, { token: "nobody" });
     assert.equal((await problemOf(stranger.find(8))).code, "unauthenticated");
-  },
-
-  async "returns the first response again for a key that was used"({ store }) {
-    const options = { idempotencyKey: "order-17" };
-    const first = await store.create({ name: "Fern" }, options);
-    assert.deepEqual(await store.create({ name: "Fern" }, options), { ...first, replayed: true });
-    const other = await failure(store.create({ name: "Moss" }, options), PlantStoreProblem);
-    assert.equal(other.code, "idempotency-mismatch");
-    assert.equal((await store.me()).plants, 1);
   },
 
   async "refuses what no header can hold, and an address that is none"(world) {

@@ -50,20 +50,11 @@ export async function run(baseUrl: string, token: string) {
   const events = await client.GET("/events", { params: { query: { after: 0, limit: 1 } } });
   const first: { id: number; name: string; tag: string } | undefined = events.data?.[0]?.plant;
   const me = await client.GET("/me");
-  return {
-    plant,
-    many: many.data?.map(({ status }) => status),
-    listed: listed.data,
-    got: got.data?.name,
-    refused: refused.response.status,
-    put: put.data?.name,
-    patched: patched.data?.tag,
-    updated: updated.data?.updated,
-    tags: tags.data,
-    missing: deleted.data?.missing,
-    first,
-    plants: me.data?.plants,
-  };
+  return [
+    [plant, many.data?.map(({ status }) => status), listed.data, got.data?.name],
+    [refused.response.status, put.data?.name, patched.data?.tag, updated.data?.updated],
+    [tags.data?.length, deleted.data?.missing, first, me.data?.plants],
+  ];
 }`;
 
 test("openapi-typescript: the compiler accepts its client, which calls every operation", async () => {
@@ -80,23 +71,11 @@ test("openapi-typescript: the compiler accepts its client, which calls every ope
     const compiler = join(import.meta.dir, "../../node_modules/.bin/tsc");
     expect(await Bun.$`${compiler} -p ${folder}`.nothrow().text()).toBe("");
     const { run } = await import(join(folder, "program.ts"));
-    expect(await run(service.url, service.token)).toEqual({
-      plant: { name: "Fern", tag: "" },
-      many: [201, 409],
-      listed: [{ id: 7, name: "Fern", tag: "" }],
-      got: "Fern",
-      refused: 412,
-      put: "Royal fern",
-      patched: "pond",
-      updated: 1,
-      tags: [
-        { tag: "", plants: 1 },
-        { tag: "pond", plants: 1 },
-      ],
-      missing: [9],
-      first: { id: 7, name: "Fern", tag: "" },
-      plants: 0,
-    });
+    expect(await run(service.url, service.token)).toEqual([
+      [{ name: "Fern", tag: "" }, [201, 409], [{ id: 7, name: "Fern", tag: "" }], "Fern"],
+      [412, "Royal fern", "pond", 1],
+      [2, [9], { id: 7, name: "Fern", tag: "" }, 0],
+    ]);
   } finally {
     rmSync(folder, { recursive: true });
   }
