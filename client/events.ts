@@ -6,7 +6,7 @@
  * Pages are ordinary calls: they retry, renew the token, and report what is wrong. Where no stream
  * begins, as behind a proxy that buffers them, the pages alone bring the events.
  */
-import { pause, watch } from "./send.ts";
+import { pause } from "./send.ts";
 import type { EventPage, PlantEvent } from "./types.ts";
 import { quoteIds, toPlant } from "./wire-text.ts";
 
@@ -45,7 +45,8 @@ export async function* followEvents(
     if (next !== undefined) continue;
     const body = await openStream(position).catch(() => undefined);
     const stream = new EventStream(body, position);
-    const unwatch = watch(signal, () => stream.close());
+    const close = () => stream.close();
+    signal?.addEventListener("abort", close);
     try {
       while (!signal?.aborted) {
         const some = await stream.next();
@@ -53,8 +54,8 @@ export async function* followEvents(
         yield some;
       }
     } finally {
-      unwatch();
-      stream.close();
+      signal?.removeEventListener("abort", close);
+      close();
     }
     position = stream.position;
     // Jitter: clients that lost their streams together shouldn't come back together.

@@ -66,8 +66,8 @@ export { makeIdempotencyKey } from "./wire-text.ts";
  */
 interface CallDetails extends CreateOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** JSON. */
   readonly body?: string;
-  readonly isStream?: boolean;
   /** Instead of the client's. */
   readonly policy?: Partial<RetryPolicy> | undefined;
 }
@@ -91,9 +91,8 @@ export class PlantStore {
   constructor(options: PlantStoreOptions) {
     const { protocol, origin, pathname, username, password } = new URL(options.url);
     // Such as localhost:8080, which a browser would take for a path of the page's own service.
-    if (!/^https?:$/.test(protocol)) throw new TypeError("The url must begin with http(s)://.");
-    if (username + password !== "") {
-      throw new TypeError("The url must not hold a user or a password.");
+    if (!/^https?:$/.test(protocol) || username + password !== "") {
+      throw new TypeError("The url must begin with http(s):// and hold no user or password.");
     }
     this.#url = origin + pathname.replace(/\/+$/, "");
     const { token, retries = 10 } = options;
@@ -112,7 +111,7 @@ export class PlantStore {
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
     const { idempotencyKey = makeIdempotencyKey(), signal } = options;
     const response = await this.#call("POST", "/plants", {
-      headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
+      headers: { "idempotency-key": idempotencyKey },
       body: renderDraft(draft),
       idempotencyKey,
       signal,
@@ -143,7 +142,7 @@ export class PlantStore {
     for await (const items of toBulks(drafts, renderDraft)) {
       const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
       const response = await this.#call("POST", "/plants/bulk", {
-        headers: { "content-type": "application/json", "idempotency-key": key },
+        headers: { "idempotency-key": key },
         body: `[${items.join()}]`,
         idempotencyKey,
         signal,
@@ -180,23 +179,14 @@ export class PlantStore {
     { ifMatch, ifNoneMatch, signal }: PutOptions = {},
   ): Promise<PutPlant> {
     const response = await this.#call("PUT", plantPath(id), {
-      headers: {
-        "content-type": "application/json",
-        "if-match": ifMatch,
-        "if-none-match": ifNoneMatch,
-      },
+      headers: { "if-match": ifMatch, "if-none-match": ifNoneMatch },
       body: renderDraft(draft),
       signal,
     });
+    const { name, tag = "" } = draft;
+    const stored = await this.#findStored(response, id, { name, tag }, signal);
     const created = response.status === 201;
-    if (response.isRepeated && response.status === 412) {
-      // An earlier try may have stored the plant, and so made the precondition fail.
-      const plant = await this.find(id, { signal });
-      if (plant && isLike(plant, { name: draft.name, tag: draft.tag ?? "" })) {
-        return { ...plant, created };
-      }
-    }
-    return { ...parse(response, created ? 201 : 200, parsePlant), created };
+    return { ...(stored ?? parse(response, created ? 201 : 200, parsePlant)), created };
   }
 
   /**
@@ -209,16 +199,26 @@ export class PlantStore {
     { ifMatch, signal }: UpdateOptions = {},
   ): Promise<StoredPlant> {
     const response = await this.#call("PATCH", plantPath(id), {
-      headers: { "content-type": "application/merge-patch+json", "if-match": ifMatch },
+      headers: { "if-match": ifMatch },
       body: JSON.stringify(change),
       signal,
     });
-    if (response.isRepeated && response.status === 412) {
-      // As for `put`.
-      const plant = await this.find(id, { signal });
-      if (plant && isLike(plant, change)) return plant;
-    }
-    return parse(response, 200, parsePlant);
+    const stored = await this.#findStored(response, id, change, signal);
+    return stored ?? parse(response, 200, parsePlant);
+  }
+
+  /** The plant, if an earlier try may have changed it, and so made its own precondition fail. */
+  async #findStored(
+    { isRepeated, status }: ClientResponse,
+    id: bigint | number,
+    change: PlantChange,
+    signal: AbortSignal | undefined,
+  ): Promise<StoredPlant | undefined> {
+    if (!isRepeated || status !== 412) return undefined;
+    const plant = await this.find(id, { signal });
+    const given = Object.entries(change).filter(([, value]) => value !== undefined);
+    const isStored = given.every(([field, value]) => plant?.[field as PlantField] === value);
+    return isStored ? plant : undefined;
   }
 
   async me(options: CallOptions = {}): Promise<Me> {
@@ -298,8 +298,8 @@ export class PlantStore {
       this.#eventPage({ after: position, signal }, isFirst ? undefined : endlessPolicy);
     const openStream = async (position: number) => {
       const headers = { accept: "text/event-stream" };
-      const more = { headers, isStream: true, policy: streamPolicy, signal };
-      return (await this.#call("GET", `/events?after=${position}`, more)).body;
+      const more = { headers, policy: streamPolicy, signal };
+      return (await this.#call("GET", `/events?after=${position}`, more)).stream;
     };
     for await (const some of followEvents({ readPage, openStream }, start, signal)) {
       for (const event of some) {
@@ -349,19 +349,10 @@ export class PlantStore {
     options: CallOptions = {},
   ): Promise<DeleteResult[]> {
     const results: DeleteResult[] = [];
-    for await (const bulk of toBulks(ids, formatId)) {
-      const response = await this.#call("POST", "/plants/bulk-delete", {
-        headers: { "content-type": "application/json" },
-        body: `{"ids":[${bulk.join()}]}`,
-        signal: options.signal,
-      });
-      const missing = parse(response, 200, ({ text }) => parseMissing(text));
-      for (const id of bulk) {
-        const isDeleted = !missing.has(id);
-        // An earlier try may have deleted the plant although its response was lost.
-        if (!isDeleted && !response.isRepeated) results.push({ status: 404 });
-        else results.push({ status: 204, confirmed: isDeleted });
-      }
+    for await (const each of this.#sendIds("/plants/bulk-delete", ids, "", options)) {
+      // An earlier try may have deleted the plant although its response was lost.
+      if (each.isMissing && !each.isRepeated) results.push({ status: 404 });
+      else results.push({ status: 204, confirmed: !each.isMissing });
     }
     return results;
   }
@@ -373,38 +364,36 @@ export class PlantStore {
     options: CallOptions = {},
   ): Promise<UpdateResult[]> {
     const results: UpdateResult[] = [];
-    for await (const bulk of toBulks(ids, formatId)) {
-      const response = await this.#call("POST", "/plants/bulk-update", {
-        headers: { "content-type": "application/json" },
-        body: `{"ids":[${bulk.join()}],"set":${JSON.stringify(change)}}`,
-        signal: options.signal,
-      });
-      const missing = parse(response, 200, ({ text }) => parseMissing(text));
-      results.push(...bulk.map((id) => ({ status: missing.has(id) ? 404 : 200 }) as const));
+    const set = `,"set":${JSON.stringify(change)}`;
+    for await (const { isMissing } of this.#sendIds("/plants/bulk-update", ids, set, options)) {
+      results.push({ status: isMissing ? 404 : 200 });
     }
     return results;
   }
 
+  async *#sendIds(
+    path: string,
+    ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
+    rest: string,
+    { signal }: CallOptions,
+  ) {
+    for await (const bulk of toBulks(ids, formatId)) {
+      const body = `{"ids":[${bulk.join()}]${rest}}`;
+      const response = await this.#call("POST", path, { body, signal });
+      const missing = parse(response, 200, ({ text }) => parseMissing(text));
+      for (const id of bulk) {
+        yield { isMissing: missing.has(id), isRepeated: response.isRepeated };
+      }
+    }
+  }
+
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers: given = {}, body, isStream, policy, idempotencyKey, signal } = more;
-    const headers = new Headers();
+    const { headers: given = {}, body, policy, idempotencyKey, signal } = more;
+    const headers = new Headers(body === undefined ? {} : { "content-type": "application/json" });
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
     }
-    const url = this.#url + path;
-    // If the runtime silently resent the others, a delete would get 404 and a conditional put 412,
-    // each because of its own first try.
-    const mayRuntimeResend = method === "GET" || idempotencyKey !== undefined;
-    const request = {
-      url,
-      method,
-      headers,
-      body,
-      mayRuntimeResend,
-      isStream,
-      idempotencyKey,
-      signal,
-    };
+    const request = { url: this.#url + path, method, headers, body, idempotencyKey, signal };
     const sendWith = async (authorization: Promise<string>) => {
       headers.set("authorization", await authorization);
       return send(request, { ...this.#policy, ...policy });
@@ -435,18 +424,11 @@ function toAuthorization(text: string | undefined): string {
   // People paste it as they copied it, from a header or with a line break after it.
   const token = text?.trim().replace(/^bearer\s+/i, "");
   if (!token) throw new TypeError("A token is needed.");
-  if (/\s/.test(token)) throw new TypeError("A token has no spaces in it.");
-  const authorization = `Bearer ${token}`;
   // What no header can hold fails here, not as a call without a response.
-  new Headers({ authorization });
-  return authorization;
+  if (!/^[!-~]+$/.test(token)) throw new TypeError("A token has only ASCII characters, no spaces.");
+  return `Bearer ${token}`;
 }
 
 function plantPath(id: bigint | number): string {
   return `/plants/${formatId(id)}?include=id`;
-}
-
-function isLike(plant: Plant, change: PlantChange): boolean {
-  const fields = Object.keys(change) as PlantField[];
-  return fields.every((field) => change[field] === undefined || change[field] === plant[field]);
 }

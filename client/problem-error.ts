@@ -110,9 +110,9 @@ function countFrom(plantsBefore: number, problem: Partial<Problem>): Partial<Pro
 }
 
 /** Seconds or a date (RFC 9110). */
-export function readRetryAfter(headers: Headers): number | undefined {
-  const text = headers.get("retry-after");
-  if (text === null) return undefined;
+export function readRetryAfter(headers: Headers | undefined): number | undefined {
+  const text = headers?.get("retry-after");
+  if (!text) return undefined;
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }

@@ -7,10 +7,6 @@ interface ClientRequest {
   readonly method: string;
   readonly headers: Headers;
   readonly body?: string | undefined;
-  /** Whether the runtime may silently resend it when a reused connection turns out to be closed. */
-  readonly mayRuntimeResend: boolean;
-  /** Whether to return a stream of events while it goes on, as `body`. */
-  readonly isStream?: boolean | undefined;
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -25,7 +21,8 @@ interface ReceivedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  readonly body?: ReadableStream<Uint8Array> | undefined;
+  /** Instead of the text: a stream of events, while it goes on. */
+  readonly stream?: ReadableStream<Uint8Array> | undefined;
 }
 
 export interface ClientResponse extends ReceivedResponse {
@@ -45,35 +42,22 @@ const pauseMsMax = 5_000;
  * `PlantStoreUnreachable` if none came, and the signal's reason once it is aborted.
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
-  const { idempotencyKey, signal } = request;
-  const { retries, limitedRetries, retryAfterMsMax } = policy;
+  const { url, idempotencyKey, signal } = request;
+  let { retries, limitedRetries } = policy;
   let isRepeated = false;
-  let limited = 0;
   for (let tries = 1; ; tries++) {
-    const backoffMs = chooseBackoff(tries);
-    const tried = await sendOnce(request, policy);
-    if ("error" in tried) {
-      if (tries - limited > retries) {
-        const { origin } = new URL(request.url);
-        throw new PlantStoreUnreachable(origin, tries, tried.error, idempotencyKey);
-      }
-      isRepeated = true;
-      await pause(backoffMs, signal);
-      continue;
-    }
-
-    const { status, headers } = tried;
-    const isLimited = status === 429;
-    if (isLimited) limited++;
-    const hasTriesLeft = isLimited ? limited <= limitedRetries : tries - limited <= retries;
-    const retryAfterMs = readRetryAfter(headers) ?? 0;
-    const isRetried = hasTriesLeft && retriedStatuses.includes(status);
-    if (!isRetried || retryAfterMs > retryAfterMsMax) {
-      return { ...tried, isRepeated, idempotencyKey };
+    const { response, error } = await sendOnce(request, policy);
+    const isLimited = response?.status === 429;
+    const retriesLeft = isLimited ? limitedRetries-- : retries--;
+    const retryAfterMs = readRetryAfter(response?.headers) ?? 0;
+    const isRetried = !response || retriedStatuses.includes(response.status);
+    if (!isRetried || retriesLeft <= 0 || retryAfterMs > policy.retryAfterMsMax) {
+      if (response) return { ...response, isRepeated, idempotencyKey };
+      throw new PlantStoreUnreachable(new URL(url).origin, tries, error, idempotencyKey);
     }
     // It is certain that a limited call did nothing.
     if (!isLimited) isRepeated = true;
-    await pause(retryAfterMs + backoffMs, signal);
+    await pause(retryAfterMs + chooseBackoff(tries), signal);
   }
 }
 
@@ -83,69 +67,52 @@ function chooseBackoff(tries: number): number {
   return stepMs * (0.5 + Math.random() / 2);
 }
 
-/** Returns an error if no complete response came. Throws the signal's reason once it is aborted. */
+/** Returns why, if no complete response came. Throws the signal's reason once it is aborted. */
 async function sendOnce(
-  request: ClientRequest,
+  { url, method, headers, body, idempotencyKey, signal }: ClientRequest,
   { fetch, timeoutMs }: RetryPolicy,
-): Promise<ReceivedResponse | { readonly error: unknown }> {
-  const { url, method, headers, body = null, signal } = request;
+): Promise<{ readonly response?: ReceivedResponse; readonly error?: unknown }> {
   signal?.throwIfAborted();
-  const controller = new AbortController();
-  const giveUp = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
+  const late = new AbortController();
+  const giveUp = () => late.abort(new Error(`no response within ${timeoutMs} ms`));
   const timer = setTimeout(giveUp, timeoutMs);
-  const unwatch = watch(signal, () => controller.abort(signal?.reason));
+  // Bun resends GET and DELETE by itself when a reused connection breaks. A delete would then get
+  // 404 and a conditional put 412, each because of its own first try.
+  const mayRuntimeResend = method === "GET" || idempotencyKey !== undefined;
   try {
     const response = await fetch(url, {
       method,
       headers,
-      body,
-      signal: controller.signal,
+      body: body ?? null,
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
       // The token must not go anywhere else.
       redirect: "manual",
-      // Bun resends GET and DELETE by itself when a reused connection breaks.
-      ...(!request.mayRuntimeResend && { keepalive: false }),
+      ...(!mayRuntimeResend && { keepalive: false }),
     });
     const { status, headers: received } = response;
-    if (request.isStream && received.get("content-type")?.startsWith("text/event-stream")) {
-      return { status, headers: received, text: "", body: response.body ?? undefined };
-    }
-    return { status, headers: received, text: await response.text() };
+    const isStream = received.get("content-type")?.startsWith("text/event-stream");
+    const stream = (isStream && response.body) || undefined;
+    const text = stream ? "" : await response.text();
+    return { response: { status, headers: received, text, stream } };
   } catch (error) {
     signal?.throwIfAborted();
-    return { error: controller.signal.aborted ? controller.signal.reason : error };
+    return { error: late.signal.aborted ? late.signal.reason : error };
   } finally {
     clearTimeout(timer);
-    unwatch();
   }
 }
 
 /** Throws the signal's reason once it is aborted. */
 export async function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let unwatch = () => {};
-  await new Promise<void>((resolve, reject) => {
-    timer = setTimeout(resolve, durationMs);
-    unwatch = watch(signal, () => reject(signal?.reason));
-  }).finally(() => {
-    clearTimeout(timer);
-    unwatch();
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, durationMs);
+    signal?.addEventListener("abort", end);
   });
-}
-
-/** One listener for all calls that share a signal: Node warns of a leak beyond ten. */
-const watchers = new WeakMap<AbortSignal, Set<() => void>>();
-
-/** Returns a function that ends the watch. */
-export function watch(signal: AbortSignal | undefined, act: () => void): () => void {
-  if (signal === undefined) return () => {};
-  const acts = watchers.get(signal) ?? new Set();
-  if (!watchers.has(signal)) {
-    watchers.set(signal, acts);
-    signal.addEventListener("abort", () => {
-      for (const each of acts) each();
-    });
-  }
-  acts.add(act);
-  return () => acts.delete(act);
+  signal?.throwIfAborted();
 }

@@ -36,18 +36,16 @@ export interface CreateOptions extends CallOptions {
 }
 
 export interface UpdateOptions extends CallOptions {
-  /** Only if the plant has this `etag`. */
+  /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */
   readonly ifMatch?: string | undefined;
 }
 
-export interface PutOptions extends CallOptions {
-  /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */
-  readonly ifMatch?: string | undefined;
+export type DeleteOptions = UpdateOptions;
+
+export interface PutOptions extends UpdateOptions {
   /** `*`: only if there is no such plant. */
   readonly ifNoneMatch?: "*" | undefined;
 }
-
-export type DeleteOptions = Omit<PutOptions, "ifNoneMatch">;
 
 export interface ListOptions extends CallOptions {
   /** How many plants in total; all by default. */

@@ -1,6 +1,4 @@
 /** `npm run try:postgres`: a real PostgreSQL and two instances on it, until Ctrl+C. */
-import { mkdirSync } from "node:fs";
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import {
   makeToken,
@@ -12,13 +10,10 @@ import { makeDatabase, startPostgres } from "../test/postgres-server.ts";
 const help = `Runs two instances of Plant Store on a PostgreSQL of its own.
 
   npm run try:postgres
-  npm run try:postgres -- --port 9000 --keep my-plants
+  npm run try:postgres -- --port 9000
 
   --port NUMBER   the port of the first instance (8080); the second takes the next one
-  --keep DIR      keep PostgreSQL's data in DIR, and use it again the next time
 `;
-const databaseName = "plants";
-const duplicateDatabase = "42P04";
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -28,7 +23,6 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       port: { type: "string", default: "8080" },
-      keep: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
@@ -37,27 +31,18 @@ async function main(): Promise<void> {
     for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => resolve());
   });
   await using parts = new AsyncDisposableStack();
-  parts.defer(() => say(values.keep ? "Stopped." : "Stopped, and removed the data."));
-  await start(Number(values.port), values.keep, parts);
+  parts.defer(() => say("Stopped, and removed the data."));
+  await start(Number(values.port), parts);
   await signal;
   say("\nStopping.");
 }
 
 /** Adds to `parts` how to stop each part, as soon as it runs. */
-async function start(
-  port: number,
-  keep: string | undefined,
-  parts: AsyncDisposableStack,
-): Promise<void> {
+async function start(port: number, parts: AsyncDisposableStack): Promise<void> {
   say("Starting PostgreSQL and two instances.");
-  const folder = keep === undefined ? undefined : resolve(keep);
-  if (folder !== undefined) mkdirSync(folder, { recursive: true });
-  const server = await startPostgres([], { folder });
+  const server = await startPostgres();
   parts.defer(() => server.stop());
-  await makeDatabase(server, databaseName).catch((error) => {
-    if (error.code !== duplicateDatabase) throw error;
-  });
-  const database = server.url(databaseName);
+  const { url: database } = await makeDatabase(server, "plants");
   // Creates the tables, too.
   const token = await makeToken({ database }, "gardener");
   const instances: RunningService[] = [];
@@ -76,7 +61,7 @@ async function start(
   say(`
   instance one   ${one.url}   pid ${one.pid}
   instance two   ${two.url}   pid ${two.pid}
-  PostgreSQL     127.0.0.1:${server.port}         data ${folder ? `in ${folder}` : "is gone at the end"}
+  PostgreSQL     127.0.0.1:${server.port}         data is gone at the end
 
 In another terminal, create a plant with one instance and list it with the other:
 

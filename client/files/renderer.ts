@@ -1,5 +1,6 @@
 /** Renders plants as CSV, JSON Lines or a JSON array; and counts and durations, for people. */
-import type { Plant, PlantField } from "../plant-store.ts";
+import type { Plant } from "../plant-store.ts";
+import { renderDraft } from "../wire-text.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format } from "./rows.ts";
 
@@ -30,9 +31,9 @@ export class PlantRenderer {
         }
         return plants.map(({ id, name, tag }) => renderCsvRecord([`${id}`, name, tag])).join("");
       case "jsonl":
-        return plants.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
+        return plants.map((plant) => `${renderDraft(plant)}\n`).join("");
       case "json":
-        return (isFirst ? "[\n" : ",\n") + plants.map(renderJsonPlant).join(",\n");
+        return (isFirst ? "[\n" : ",\n") + plants.map(renderDraft).join(",\n");
     }
   }
 
@@ -53,12 +54,6 @@ export class PlantRenderer {
       "formula: don't open the file in one unless you trust these plants."
     );
   }
-}
-
-/** The id is a JSON number with all its digits. */
-export function renderJsonPlant({ id, name, tag }: Plant): string {
-  const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, string>);
-  return `{"id":${id},${rest.slice(1)}`;
 }
 
 /** `1,234`, or with a noun `1,234 plants`. */

@@ -145,15 +145,12 @@ const headerRule =
 function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
   const header = record?.fields.join(",").slice(0, 100) ?? "";
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
-  const unknown = given.find((field) => !fieldNames.some((each) => each === field));
-  const repeated = given.find((field, index) => given.indexOf(field) !== index);
-  const hasName = given.includes("name");
-  if (hasName && unknown === undefined && repeated === undefined) return given as FieldName[];
-  let hint = "";
+  const extra = given.find(
+    (field, index) => !fieldNames.some((each) => each === field) || given.indexOf(field) !== index,
+  );
+  if (given.includes("name") && extra === undefined) return given as FieldName[];
+  let hint = given.includes("name") ? ` Remove the column ${JSON.stringify(extra)}.` : "";
   if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
-  else if (hasName && unknown !== undefined)
-    hint = ` Remove the column ${JSON.stringify(unknown)}.`;
-  else if (hasName) hint = ` Remove one column ${JSON.stringify(repeated)}.`;
   throw new PlantFileError(`${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`);
 }
 
@@ -199,7 +196,7 @@ function* readJsonArray(text: string): Generator<Row, void> {
 /** Refuses unknown and repeated fields. `validate` checks types and lengths. */
 function readJsonPlant(text: string): Reading {
   const object = parseJsonObject(text);
-  if (!object) return { error: whyNotObject(text) };
+  if (!object) return { error: "this is not a JSON object" };
   const { members, repeatedKeys } = object;
   for (const key in members) {
     if (key !== "id" && key !== "name" && key !== "tag") {
@@ -208,15 +205,4 @@ function readJsonPlant(text: string): Reading {
   }
   if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
   return { draft: members as unknown as PlantDraft };
-}
-
-/** The runtime's parser says what it stumbled over, but not where. */
-function whyNotObject(text: string): string {
-  try {
-    JSON.parse(text);
-    return "this is not a JSON object";
-  } catch (error) {
-    const reason = (error as Error).message.replace("JSON Parse error: ", "");
-    return `this is not a JSON object (${reason})`;
-  }
 }

@@ -6,10 +6,11 @@
  */
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, writeSync } from "node:fs";
-import { renderDuration, renderJsonPlant } from "../../client/files/renderer.ts";
+import { renderDuration } from "../../client/files/renderer.ts";
 import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { pause } from "../../client/send.ts";
+import { renderDraft } from "../../client/wire-text.ts";
 import { choice, quoteText } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
@@ -187,7 +188,7 @@ async function deliver(
 
 /** As the service sends it, with all digits of the id. */
 export function renderEvent({ plant, ...event }: PlantEvent): string {
-  return `${JSON.stringify(event).slice(0, -1)},"plant":${renderJsonPlant(plant)}}`;
+  return `${JSON.stringify(event).slice(0, -1)},"plant":${renderDraft(plant)}}`;
 }
 
 function sign(id: string, body: string, key: Buffer): Record<string, string> {

@@ -1,8 +1,9 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
-import { PlantRenderer, renderCount, renderJsonPlant } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderCount } from "../../client/files/renderer.ts";
 import type { Deletion, ListOptions, Plant, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
+import { renderDraft } from "../../client/wire-text.ts";
 import { integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
@@ -108,7 +109,7 @@ export const getPlantsCommand = serviceCommand({
     const exitCode = await forEachPlant(store, call, async (id) => {
       found.push(await store.get(id));
     });
-    const json = found.map((plant) => `${renderJsonPlant(plant)}\n`).join("");
+    const json = found.map((plant) => `${renderDraft(plant)}\n`).join("");
     const isTable = isForPeople(call) && found.length > 0;
     call.terminal.out(isTable ? renderPlants(found, true) : json);
     return exitCode;
@@ -242,7 +243,7 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
 function show(call: Call, done: string, plant: Plant): void {
   const tag = plant.tag === "" ? "" : ` (${showSafely(plant.tag)})`;
   const text = `${done} plant ${plant.id}: ${showSafely(plant.name)}${tag}.`;
-  printResult(call, text, renderJsonPlant(plant));
+  printResult(call, text, renderDraft(plant));
 }
 
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {

@@ -3,7 +3,12 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
-import { plantChangeSchema, plantDraftSchema, plantSchema } from "../domain/plant.ts";
+import {
+  contentFields,
+  plantChangeSchema,
+  plantDraftSchema,
+  plantSchema,
+} from "../domain/plant.ts";
 import { bulkPlantsMax } from "./bulk.ts";
 import type { DocumentedOperation, HeaderDescription, RequestBody, Success } from "./operation.ts";
 import { operations } from "./operations.ts";
@@ -265,7 +270,11 @@ const plantId = integer("int64");
 
 const schemas: Readonly<Record<string, Json>> = {
   PlantDraft: describeSchema(plantDraftSchema),
-  Plant: { ...describeSchema(plantSchema), description: "With its `id` if `include=id` was sent." },
+  Plant: {
+    ...describeSchema(plantSchema),
+    required: contentFields,
+    description: "With its `id` if `include=id` was sent.",
+  },
   PlantList: { type: "array", items: refer("schemas", "Plant") },
   PlantDraftList: { type: "array", items: refer("schemas", "PlantDraft"), ...bulkBounds },
   ResultList: { type: "array", items: refer("schemas", "Result"), ...bulkBounds },

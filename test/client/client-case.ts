@@ -14,10 +14,14 @@ export interface ClientWorld {
   readonly token: string;
 }
 
-export type ClientCase = (world: ClientWorld) => Promise<void>;
+export type ClientCase = (world: ClientWorld & { readonly store: PlantStore }) => Promise<void>;
 
 /** By their names, which are sentences about the client. */
 export type ClientCases = Readonly<Record<string, ClientCase>>;
+
+export function runCase(run: ClientCase, world: ClientWorld): Promise<void> {
+  return run({ ...world, store: openStore(world) });
+}
 
 export function openStore(world: ClientWorld, options: Partial<PlantStoreOptions> = {}) {
   return new PlantStore({ ...world, ...options });

@@ -1,7 +1,7 @@
 /** The client against a live service. As a package, under Node, it is in test/slow/. */
 import { afterAll, describe, setDefaultTimeout, test } from "bun:test";
 import { makeTokens, serveHere } from "../end-to-end/running-service.ts";
-import type { ClientCases } from "./client-case.ts";
+import { type ClientCases, runCase } from "./client-case.ts";
 import { eventCases } from "./event-cases.ts";
 import { manyCases } from "./many-cases.ts";
 import { plainCases } from "./plain-cases.ts";
@@ -28,5 +28,5 @@ const tokens = await makeTokens(service, "bun", Object.keys(cases).length);
 describe.concurrent("it", () => {
   test.each(
     Object.entries(cases).map(([name, run], index) => [name, run, tokens[index] ?? ""] as const),
-  )("%s", (_, run, token) => run({ url: service.url, token }));
+  )("%s", (_, run, token) => runCase(run, { url: service.url, token }));
 });

@@ -17,19 +17,17 @@ export async function take(events: AsyncIterable<PlantEvent>, count: number) {
 export const seqsOf = (events: readonly PlantEvent[]) => events.map(({ seq }) => seq);
 
 export const eventCases: ClientCases = {
-  async "shows what happened, page by page, with exact ids"(world) {
-    const store = openStore(world);
+  async "shows what happened, page by page, with exact ids"({ store }) {
     const id = 2n ** 53n + 1n;
     await store.create({ id, name: '"id":1', tag: "shade" });
     await store.put(id, { name: "Fern" });
     await store.delete(id);
     const first = await store.eventPage({ limit: 1 });
-    assert.equal(first.next, 1);
     const { user } = await store.me();
-    const [created] = first.events;
-    assert.ok(Math.abs(Date.parse(created?.at ?? "") - Date.now()) < 60_000);
+    const at = first.events[0]?.at ?? "";
     const plant = { id, name: '"id":1', tag: "shade" };
-    assert.deepEqual(created, { seq: 1, type: "plant.created", at: created?.at, user, plant });
+    const created = { seq: 1, type: "plant.created", at, user, plant };
+    assert.deepEqual(first, { events: [created], next: 1 });
     const { events, next } = await store.eventPage({ after: 1 });
     assert.deepEqual(
       [next, ...events.map(({ seq, type }) => `${seq} ${type}`)],
@@ -38,8 +36,7 @@ export const eventCases: ClientCases = {
     assert.equal((await store.me()).lastEvent, 3);
   },
 
-  async "follows events from a number on: what is kept, then what happens"(world) {
-    const store = openStore(world);
+  async "follows events from a number on: what is kept, then what happens"({ store }) {
     await store.createMany(drafts(1_500));
     const seen: number[] = [];
     for await (const { seq } of store.events({ after: 2 })) {
@@ -50,11 +47,9 @@ export const eventCases: ClientCases = {
     assert.deepEqual(seen, range(3, 1_530));
   },
 
-  async "follows only what happens from now on, if no number is given"(world) {
-    const store = openStore(world);
+  async "follows only what happens from now on, if no number is given"({ store }) {
     await store.create({ name: "Moss" });
-    const events = store.events();
-    const first = events.next();
+    const first = take(store.events(), 1);
     let isHere = false;
     void first.then(() => {
       isHere = true;
@@ -64,9 +59,7 @@ export const eventCases: ClientCases = {
       await store.create({ name: "Fern", id });
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const { value } = await first;
-    assert.equal(value?.plant.name, "Fern");
-    await events.return();
+    assert.equal((await first)[0]?.plant.name, "Fern");
   },
 
   "yields each event once and in order, however often streams break": proxied(
@@ -99,16 +92,14 @@ export const eventCases: ClientCases = {
     assert.deepEqual(seen, [1, 2, 3]);
   }),
 
-  async "ends events with the signal's reason, whatever it waits for"(world) {
-    const store = openStore(world);
+  async "ends events with the signal's reason, whatever it waits for"({ store }) {
     const controller = new AbortController();
     const waiting = collect(store.events({ after: 0, signal: controller.signal }));
     setTimeout(() => controller.abort(new RangeError("enough")), 50);
     assert.equal((await failure(waiting, RangeError)).message, "enough");
   },
 
-  async "says that events are gone, rather than leave some out"(world) {
-    const store = openStore(world);
+  async "says that events are gone, rather than leave some out"({ store }) {
     await store.create({ name: "Fern" });
     const { code, status } = await failure(collect(store.events({ after: 7 })), PlantStoreProblem);
     assert.deepEqual([code, status], ["gone", 410]);

@@ -1,5 +1,6 @@
 /** Runs the cases that other runtimes could break under Node; prints why each failed, if it did. */
 import { readFileSync } from "node:fs";
+import { runCase } from "./client-case.ts";
 import { eventCases } from "./event-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { troubleCases } from "./trouble-cases.ts";
@@ -16,7 +17,10 @@ await Promise.all(
     const hung = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error(`It took more than ${caseMs} ms.`)), caseMs).unref();
     });
-    const faults = await Promise.race([run({ url, token: tokens[index] ?? "" }), hung]).then(
+    const faults = await Promise.race([
+      runCase(run, { url, token: tokens[index] ?? "" }),
+      hung,
+    ]).then(
       () => undefined,
       (error) => String(error.stack ?? error),
     );

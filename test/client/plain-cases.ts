@@ -8,21 +8,15 @@ import { type ClientCases, collect, failure, openStore } from "./client-case.ts"
 const idMax = 2n ** 63n - 1n;
 
 export const plainCases: ClientCases = {
-  async "creates, lists and deletes a plant, and counts it"(world) {
-    const store = openStore(world);
-    const created = await store.create({ name: "Fern", tag: "shade" });
-    const { etag } = await store.get(created.id);
-    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", etag, replayed: false });
-    assert.deepEqual(await collect(store.list()), [{ id: 1n, name: "Fern", tag: "shade" }]);
+  async "knows whose the token is, and counts plants"({ store }) {
+    const { etag, ...created } = await store.create({ name: "Fern", tag: "shade" });
+    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", replayed: false });
     const { user, garden, scope, plants, expiresAt } = await store.me();
     assert.equal(user, garden);
     assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
-    assert.deepEqual(await store.delete(created.id), { confirmed: true });
-    assert.deepEqual(await collect(store.list()), []);
   },
 
-  async "keeps every id exact, both ways, whatever names look like"(world) {
-    const store = openStore(world);
+  async "keeps every id exact, both ways, whatever names look like"({ store }) {
     const ids = [-(2n ** 63n), -(2n ** 53n) - 1n, -1n, 0n, 7n, 2n ** 53n + 1n, idMax];
     const names = [
       '"id":1',
@@ -45,17 +39,7 @@ export const plainCases: ClientCases = {
     for (const id of ids) assert.deepEqual(await store.delete(id), { confirmed: true });
   },
 
-  async "finds a plant, or nothing if there is no such plant"(world) {
-    const store = openStore(world);
-    const { replayed, ...created } = await store.create({ name: "Fern" });
-    assert.deepEqual(await store.find(created.id), created);
-    assert.equal(await store.find(8), undefined);
-    const stranger = openStore(world, { token: "plant_unknown" });
-    assert.equal((await failure(stranger.find(8), PlantStoreProblem)).code, "unauthenticated");
-  },
-
-  async "takes safe integers for ids and refuses numbers that may be rounded"(world) {
-    const store = openStore(world);
+  async "takes safe integers for ids and refuses numbers that may be rounded"({ store }) {
     assert.equal((await store.create({ name: "Fern", id: 7 })).id, 7n);
     for (const id of [2 ** 53, 1.5, Number.NaN]) {
       await failure(store.create({ name: "Fern", id }), RangeError);
@@ -64,8 +48,7 @@ export const plainCases: ClientCases = {
     assert.deepEqual(await store.delete(7), { confirmed: true });
   },
 
-  async "follows the links from page to page, up to the limit and after an id"(world) {
-    const store = openStore(world);
+  async "follows the links from page to page, up to the limit and after an id"({ store }) {
     for (let id = 1; id <= 7; id++) await store.create({ name: `Plant ${id}`, id });
     const idsOf = async (options: Parameters<typeof store.list>[0]) =>
       (await collect(store.list(options))).map(({ id }) => Number(id));
@@ -87,51 +70,39 @@ export const plainCases: ClientCases = {
     await failure(collect(store.list({ pageSize: 0 })), RangeError);
   },
 
-  async "goes on after a page of more than 1,000, which has no link"(world) {
-    const store = openStore(world);
+  async "asks for 1,000 plants at a time, if it is to ask for more"({ store }) {
     await store.createMany(Array.from({ length: 1_101 }, () => ({ name: "Fern" })));
-    for (const pageSize of [1_100, 1_101]) {
-      assert.equal((await collect(store.list({ pageSize }))).length, 1_101);
-    }
+    assert.equal((await collect(store.list({ pageSize: 1_100 }))).length, 1_101);
     assert.equal((await store.page({ limit: 1_100 })).next, 1_000n);
   },
 
-  async "finds plants by words and by tag, and lists the newest first"(world) {
-    const store = openStore(world);
-    const names = ["Royal fern", "Ivy", "Crème fern", "Tree fern"];
-    const tags = ["a&b", "", "a&b", "a&b"];
-    await store.createMany(names.map((name, index) => ({ name, tag: tags[index] })));
+  async "finds plants by words and by tag, and lists the newest first"({ store }) {
+    const plants = [{ name: "Royal fern", tag: "a&b" }, { name: "Ivy" }, { name: "Crème fern" }];
+    await store.createMany(plants);
     const find = async (options: Parameters<typeof store.list>[0]) =>
       (await collect(store.list({ pageSize: 1, ...options }))).map(({ name }) => name);
-    assert.deepEqual(await find({ q: "FERN" }), ["Royal fern", "Crème fern", "Tree fern"]);
-    assert.deepEqual(await find({ q: "creme a&b", order: "desc" }), ["Crème fern"]);
-    assert.deepEqual(await find({ tag: "a&b" }), ["Royal fern", "Crème fern", "Tree fern"]);
-    assert.deepEqual(await find({ tag: "" }), ["Ivy"]);
-    assert.deepEqual(await find({ order: "desc", limit: 3 }), names.slice(1).toReversed());
-    assert.deepEqual(await find({ order: "desc", after: 3 }), ["Ivy", "Royal fern"]);
+    assert.deepEqual(await find({ q: "FERN" }), ["Royal fern", "Crème fern"]);
+    assert.deepEqual(await find({ tag: "a&b" }), ["Royal fern"]);
+    assert.deepEqual(await find({ tag: "", order: "desc" }), ["Crème fern", "Ivy"]);
+    assert.deepEqual(await find({ order: "desc", after: 3, limit: 1 }), ["Ivy"]);
   },
 
-  async "counts plants by tag, page by page"(world) {
-    const store = openStore(world);
-    const tags = Array.from(
-      { length: 1_002 },
-      (_, index) => `tag ${String(index).padStart(4, "0")}`,
-    );
-    await store.createMany([...tags, "", "tag 0000"].map((tag) => ({ name: "Fern", tag })));
+  async "counts plants by tag, page by page"({ store }) {
+    const tags = Array.from({ length: 1_002 }, (_, index) => `tag ${10_000 + index}`);
+    await store.createMany([...tags, "", "tag 10000"].map((tag) => ({ name: "Fern", tag })));
     const counts = await collect(store.tags());
     assert.deepEqual(counts.slice(0, 3), [
       { tag: "", plants: 1 },
-      { tag: "tag 0000", plants: 2 },
-      { tag: "tag 0001", plants: 1 },
+      { tag: "tag 10000", plants: 2 },
+      { tag: "tag 10001", plants: 1 },
     ]);
     assert.equal(counts.length, 1_003);
-    const some = await collect(store.tags({ after: "tag 0999", limit: 1 }));
-    assert.deepEqual(some, [{ tag: "tag 1000", plants: 1 }]);
+    const some = await collect(store.tags({ after: "tag 10999", limit: 1 }));
+    assert.deepEqual(some, [{ tag: "tag 11000", plants: 1 }]);
     assert.deepEqual(await collect(store.tags({ limit: 0 })), []);
   },
 
-  async "throws a typed problem with all validation errors"(world) {
-    const store = openStore(world);
+  async "throws a typed problem with all validation errors"({ store, ...world }) {
     const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);
     const bad = await problemOf(store.create({ name: "", tag: "x".repeat(101) }));
     assert.deepEqual([bad.status, bad.code], [400, "invalid-request"]);
@@ -144,20 +115,11 @@ export const plainCases: ClientCases = {
     assert.equal((await problemOf(store.create({ name: "Moss", id: 7 }))).code, "conflict");
     assert.equal((await problemOf(store.delete(8))).code, "not-found");
     assert.equal((await problemOf(store.get(8))).code, "not-found");
+    assert.equal(await store.find(8), undefined);
     const list = collect(store.list({ limit: 1.5 }));
     assert.equal((await problemOf(list)).errors[0]?.parameter, "limit");
     const stranger = openStore(world, { token: "nobody" });
-    assert.equal((await problemOf(stranger.create({ name: "Fern" }))).code, "unauthenticated");
-  },
-
-  async "returns the first response again for a key that was used"(world) {
-    const store = openStore(world);
-    const options = { idempotencyKey: "order-17" };
-    const first = await store.create({ name: "Fern" }, options);
-    assert.deepEqual(await store.create({ name: "Fern" }, options), { ...first, replayed: true });
-    const other = await failure(store.create({ name: "Moss" }, options), PlantStoreProblem);
-    assert.equal(other.code, "idempotency-mismatch");
-    assert.equal((await store.me()).plants, 1);
+    assert.equal((await problemOf(stranger.find(8))).code, "unauthenticated");
   },
 
   async "refuses what no header can hold, and an address that is none"(world) {

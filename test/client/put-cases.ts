@@ -1,7 +1,7 @@
 /** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "../../client/plant-store.ts";
-import { type ClientCases, failure, forEach, openStore, proxied, scripted } from "./client-case.ts";
+import { type ClientCases, failure, forEach, proxied, scripted } from "./client-case.ts";
 import { problemAnswer, type ScriptedAnswer } from "./scripted-service.ts";
 
 const fern = { name: "Fern", tag: "shade" };
@@ -20,8 +20,7 @@ async function isRefused(call: Promise<unknown>): Promise<void> {
 }
 
 export const putCases: ClientCases = {
-  async "puts a plant: new, replaced, and with its id exact"(world) {
-    const store = openStore(world);
+  async "puts a plant: new, replaced, and with its id exact"({ store }) {
     const id = 2n ** 53n + 1n;
     const { etag, ...created } = await store.put(id, { name: "Fern" });
     assert.deepEqual(created, { id, name: "Fern", tag: "", created: true });
@@ -31,8 +30,7 @@ export const putCases: ClientCases = {
     assert.deepEqual(await store.get(id), { id, ...royal, etag: later });
   },
 
-  async "puts and deletes only if the precondition holds"(world) {
-    const store = openStore(world);
+  async "puts and deletes only if the precondition holds"({ store }) {
     await isRefused(store.put(7, fern, { ifMatch: "*" }));
     const { etag } = await store.put(7, fern, { ifNoneMatch: "*" });
     await isRefused(store.put(7, fern, { ifNoneMatch: "*" }));
@@ -42,8 +40,7 @@ export const putCases: ClientCases = {
     assert.deepEqual(await store.delete(7, { ifMatch: later.etag }), { confirmed: true });
   },
 
-  async "updates what it is given and leaves the rest, one plant or many"(world) {
-    const store = openStore(world);
+  async "updates what it is given and leaves the rest"({ store }) {
     await store.put(7, fern);
     const { etag, ...renamed } = await store.update(7, { name: "Royal fern" });
     assert.deepEqual(renamed, { id: 7n, name: "Royal fern", tag: "shade" });
@@ -53,9 +50,6 @@ export const putCases: ClientCases = {
     const invalid = await failure(store.update(7, { name: "" }), PlantStoreProblem);
     assert.equal(invalid.errors[0]?.pointer, "/name");
     assert.equal((await failure(store.update(8, fern), PlantStoreProblem)).code, "not-found");
-    const results = await store.updateMany([7, 8n], { tag: "hall" });
-    assert.deepEqual(results, [{ status: 200 }, { status: 404 }]);
-    assert.equal((await store.get(7)).tag, "hall");
   },
 
   "stores a change once, whichever way the connection breaks": proxied(async (store, proxy) => {
@@ -75,25 +69,16 @@ export const putCases: ClientCases = {
     assert.equal((await store.put(7, fern, { ifNoneMatch: "*" })).created, false);
   }),
 
-  "reads an etag as a strong one, even if a proxy made it weak": scripted(
-    [plantAnswer(fern, 'W/"e1"')],
-    async (store) => assert.equal((await store.get(7)).etag, '"e1"'),
-  ),
-
-  "settles a 412 after a lost response by reading, and a 404 without": scripted(
-    [lost, refused, plantAnswer(fern), lost, missing],
-    async (store) => {
+  "settles a 412 after a lost response by reading; even a weak etag is read as a strong one":
+    scripted([lost, refused, plantAnswer(fern, 'W/"e1"')], async (store) => {
       const put = await store.put(7, fern, { ifMatch: '"old"' });
-      assert.deepEqual(put, { id: 7n, ...fern, etag: '"e"', created: false });
-      assert.deepEqual(await store.delete(7, { ifMatch: '"e"' }), { confirmed: false });
-    },
-  ),
+      assert.deepEqual(put, { id: 7n, ...fern, etag: '"e1"', created: false });
+    }),
 
   "throws a 412 if the plant is another or none, or if no response was lost": forEach(
     [
       [lost, refused, plantAnswer(royal)],
       [lost, refused, missing],
-      [refused, plantAnswer(fern)],
       [limited, refused, plantAnswer(fern)],
     ],
     (script) => scripted(script, (store) => isRefused(store.put(7, fern, { ifMatch: '"old"' }))),

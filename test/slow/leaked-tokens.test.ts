@@ -12,10 +12,8 @@ const searchedCharacters = 32;
 
 /** Requests that put a token where it belongs, and where it does not. */
 function requestsWith(token: string, writer: string): readonly string[] {
-  const request = (line: string, headers: readonly string[], body = "") => {
-    const length = body === "" ? [] : [`Content-Length: ${body.length}`];
-    return [`${line} HTTP/1.1`, ...headers, ...length, "", body].join("\r\n");
-  };
+  const request = (line: string, headers: readonly string[], body = "") =>
+    [`${line} HTTP/1.1`, ...headers, `Content-Length: ${body.length}`, "", body].join("\r\n");
   const host = "Host: plants.test";
   const bearer = `Authorization: Bearer ${token}`;
   const allowed = `Authorization: Bearer ${writer}`;
@@ -63,14 +61,11 @@ test.each(["json", "text"])(
         const shown = `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
         traces.set(`the response to ${text.slice(0, 100)}`, shown);
       }
-      for (const words of [
-        `plants list --url ${service.url}`,
-        `token list --database ${database}`,
-      ]) {
-        const { out, errors } = await runProgram(words.split(" "), { PLANTSTORE_TOKEN: token });
-        traces.set(words, out + errors);
-      }
+      const list = ["plants", "list", "--url", service.url];
+      const { out, errors } = await runProgram(list, { PLANTSTORE_TOKEN: token });
+      traces.set("plants list", out + errors);
     }
+    traces.set("token list", (await runProgram(["token", "list", "--database", database])).out);
     traces.set("/metrics", await (await service.call("GET /metrics")).text());
     const readFiles = (when: string) => {
       for (const name of readdirSync(folder.path)) {
@@ -83,12 +78,9 @@ test.each(["json", "text"])(
     readFiles("after it stopped");
     const { out, errors } = service.output();
     traces.set("standard output", out).set("standard error", errors);
-    for (const token of tokens) {
-      const found = [...traces].filter(([, text]) =>
-        text.includes(token.slice(-searchedCharacters)),
-      );
-      expect(found.map(([where]) => where)).toEqual([]);
-    }
+    const secrets = tokens.map((token) => token.slice(-searchedCharacters));
+    const found = [...traces].filter(([, text]) => secrets.some((each) => text.includes(each)));
+    expect(found.map(([where]) => where)).toEqual([]);
     expect([...traces.keys()]).toContain("plants.db-wal while it runs");
   },
   120_000,

@@ -1,7 +1,8 @@
 /** Two instances behind nginx and HAProxy, with the configurations in deploy/. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { findProgram, makeServerFolder, spawnServer } from "../../proofs/system-servers.ts";
 import {
@@ -26,7 +27,7 @@ const proxies = [
 describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
   const program = findProgram(name);
   const isSkipped = skipsUnless(program !== null, `not installed: ${name}`);
-  const [one = 0, two = 0, port = 0] = pickPorts(3);
+  const [one = 0, two = 0, port = 0, otherPort = 0] = pickPorts(4);
   const url = `http://127.0.0.1:${port}`;
   const instances: RunningService[] = [];
   let database: TestDatabase;
@@ -39,7 +40,7 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     for (const each of [one, two]) {
       instances.push(await startService({ database: database.url, port: each }));
     }
-    await startProxy();
+    await startProxy({ port, addresses: [one, two] });
   });
 
   afterAll(async () => {
@@ -48,15 +49,17 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
   });
 
   /** It ends with this process. */
-  async function startProxy(): Promise<void> {
+  async function startProxy(own: { port: number; addresses: number[]; patience?: string }) {
     const folder = makeServerFolder();
-    const [own, output] = [join(folder, "config"), join(folder, "output")];
+    const [file, output] = [join(folder, "config"), join(folder, "output")];
+    const { patience = "30s" } = own;
     // Other addresses, and nothing else changed.
     const shipped = readFileSync(join(import.meta.dir, "../../deploy", config), "utf8")
-      .replace(/^( +)(listen |bind )(:?)80\b/m, `$1$2127.0.0.1:${port}`)
-      .replace("127.0.0.1:8081", `127.0.0.1:${one}`)
-      .replace("127.0.0.1:8082", `127.0.0.1:${two}`);
-    if (name === "haproxy") writeFileSync(own, shipped);
+      .replace(/^( +)(listen |bind )(:?)80\b/m, `$1$2127.0.0.1:${own.port}`)
+      .replace("127.0.0.1:8081", `127.0.0.1:${own.addresses[0]}`)
+      .replace("127.0.0.1:8082", `127.0.0.1:${own.addresses.at(-1)}`)
+      .replace(/(timeout server|proxy_read_timeout) 30s/, `$1 ${patience}`);
+    if (name === "haproxy") writeFileSync(file, shipped);
     else {
       // Included in a block `http`, as a user would.
       const included = shipped.replace(/access_log \S+/, `access_log ${folder}/log`);
@@ -64,17 +67,20 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
       const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
       const paths = kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join(" ");
       writeFileSync(
-        own,
+        file,
         // One process, which can be killed.
         `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/log info;
          events { worker_connections 1024; }
          http { ${paths} include ${folder}/plantstore.conf; }`,
       );
     }
-    const flags = name === "nginx" ? ["-c", own, "-e", output] : ["-f", own];
+    const flags = name === "nginx" ? ["-c", file, "-e", output] : ["-f", file];
     const child = spawnServer([program ?? "", ...flags], output);
     await waitFor(
-      async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok || undefined,
+      async () => {
+        const ready = fetch(`http://127.0.0.1:${own.port}/readyz`).catch(() => undefined);
+        return (await ready)?.ok || undefined;
+      },
       () => child.exitCode !== null && readFileSync(output, "utf8"),
     );
   }
@@ -161,15 +167,25 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     expect(stored.map((plant) => plant.name).toSorted()).toEqual(names.toSorted());
   });
 
-  test.skipIf(isSkipped)("without instances, it says so with a problem", async () => {
-    for (const instance of instances) instance.signal("SIGKILL");
-    const status = name === "nginx" ? 502 : 503;
-    for (const method of ["GET", "DELETE"]) {
-      const response = await waitFor(async () => {
-        const found = await fetch(`${url}/plants/1`, { method }).catch(() => undefined);
-        return found?.status === status ? found : undefined;
-      });
+  test.skipIf(isSkipped)("lost and late responses, and no instance, are problems", async () => {
+    const instance = createServer(({ url: path }, response) => {
+      if (path === "/plants/502") response.destroy();
+      else if (path !== "/plants/504") response.end();
+    }).listen(0, "127.0.0.1");
+    const { port: address } = instance.address() as AddressInfo;
+    await startProxy({ port: otherPort, addresses: [address], patience: "1s" });
+    // Neither proxy sends a deletion twice.
+    const target = `http://127.0.0.1:${otherPort}/plants`;
+    for (const status of [502, 504]) {
+      const response = await fetch(`${target}/${status}`, { method: "DELETE" });
       await expectProblem(response, status, "unavailable");
     }
+    instance.close().closeAllConnections();
+    const status = name === "nginx" ? 502 : 503;
+    const response = await waitFor(async () => {
+      const found = await fetch(target).catch(() => undefined);
+      return found?.status === status ? found : undefined;
+    });
+    await expectProblem(response, status, "unavailable");
   });
 });

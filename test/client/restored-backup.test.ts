@@ -1,0 +1,77 @@
+/** A client that follows events while a backup is restored, on both engines. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { PlantStore, PlantStoreProblem } from "../../client/plant-store.ts";
+import { makePlace, type Place } from "../../proofs/audited-store.ts";
+import { RestartingService } from "../../proofs/restarting-service.ts";
+import { runInProcess } from "../command.ts";
+import { makeToken, waitFor } from "../end-to-end/running-service.ts";
+import { runStatement } from "../postgres-server.ts";
+import { pickPorts } from "../processes.ts";
+import { failure } from "./client-case.ts";
+import { seqsOf, take } from "./event-cases.ts";
+
+/** Backs the store up, and returns how to restore it. */
+async function backUpSqlite({ folder, database }: Place): Promise<() => Promise<unknown>> {
+  const run = async (command: string) => {
+    const args = [command, join(folder, "backup.db"), "--database", database];
+    expect((await runInProcess(args)).exitCode).toBe(0);
+  };
+  await run("backup");
+  return () => run("restore");
+}
+
+/** As pg_dump, pg_restore and the statement of docs/postgresql.md do it. */
+async function backUpPostgres({ database }: Place): Promise<() => Promise<unknown>> {
+  const tables = ["gardens", "plants", "events", "idempotency_keys"];
+  const keep = tables.map((table) => `CREATE TABLE kept_${table} AS TABLE ${table};`);
+  const refill = tables.map(
+    (table) => `DELETE FROM ${table}; INSERT INTO ${table} TABLE kept_${table};`,
+  );
+  const page = await Bun.file(join(import.meta.dir, "../../docs/postgresql.md")).text();
+  const raise = /^WITH .+\n.*UPDATE gardens SET last_event = .+;$/m.exec(page)?.[0] ?? "";
+  await runStatement(database, keep.join(""));
+  return () => runStatement(database, refill.join("") + raise);
+}
+
+test.each([
+  ["sqlite", backUpSqlite],
+  ["postgres", backUpPostgres],
+] as const)(
+  "on %s, it has to start again after a restored backup, and then goes on",
+  async (engine, backUp) => {
+    await using stack = new AsyncDisposableStack();
+    const place = stack.use(await makePlace(engine));
+    const [port = 0] = pickPorts(1);
+    const service = new RestartingService({ database: place.database, port });
+    await service.start();
+    stack.defer(() => service.kill());
+    const token = await makeToken(place, "ann");
+    const store = new PlantStore({ url: `http://127.0.0.1:${port}`, token });
+    await store.create({ name: "Moss" });
+    const restore = await backUp(place);
+
+    const seen: number[] = [];
+    const follow = async () => {
+      for await (const { seq } of store.events({ after: 0 })) seen.push(seq);
+    };
+    const following = failure(follow(), PlantStoreProblem);
+    await store.create({ name: "Fern" });
+    await waitFor(() => seen.length === 2 || undefined);
+    await service.kill();
+    await restore();
+    await service.start();
+    expect((await following).code).toBe("gone");
+
+    // However far they got, and even if as many events have happened since.
+    await store.create({ name: "Rose" });
+    for (const after of [0, 1, 2, 1_000_000]) {
+      const stale = await failure(take(store.events({ after }), 1), PlantStoreProblem);
+      expect(stale.code).toBe("gone");
+    }
+    expect((await store.me()).lastEvent).toBe(1_000_002);
+    expect(seqsOf((await store.eventPage()).events)).toEqual([1_000_002]);
+    expect(seqsOf(await take(store.events({ after: 1_000_001 }), 1))).toEqual([1_000_002]);
+  },
+  120_000,
+);
