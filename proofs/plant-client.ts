@@ -1,5 +1,6 @@
 /** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
 import { insist, type RunningService } from "../test/end-to-end/running-service.ts";
+import { hangMs } from "./kept-connection.ts";
 import {
   type Entry,
   type KeyedRequest,
@@ -8,9 +9,6 @@ import {
   readList,
   tagOf,
 } from "./ledger.ts";
-
-/** A request without a response by then hangs. */
-export const hangMs = 10_000;
 
 export type Caller = Pick<RunningService, "call">;
 

@@ -10,8 +10,9 @@ import {
 } from "../../test/end-to-end/running-service.ts";
 import { auditStore } from "../audited-store.ts";
 import { auditLog } from "../event-log.ts";
+import { hangMs } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { hangMs, listPlants } from "../plant-client.ts";
+import { listPlants } from "../plant-client.ts";
 import { Workload } from "../workload.ts";
 
 const clientsCount = 12;
