@@ -1,21 +1,18 @@
 /** Builds that are broken on purpose fail the suites. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram, type Edit } from "../test/changed-program.ts";
-import { startService } from "../test/end-to-end/running-service.ts";
 import { skipsUnless } from "../test/skipping.ts";
+import { Deployment } from "./deployment.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
-import { Deployment } from "./histories/deployment.ts";
 import { tryHistory } from "./histories/trial.ts";
-import { type Crowd, crowds } from "./hostile/crowds.ts";
-import { flood, stallSqlite } from "./hostile/flood.ts";
 import { tryCrowd } from "./hostile/trial.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, type Moment } from "./kills/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
 import { PowerCuts, record } from "./power-cuts/power-cut.ts";
-import { shortRun, soak } from "./soak/soak.ts";
+import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(300_000);
 
@@ -129,25 +126,11 @@ const builds: readonly BrokenBuild[] = [
     },
   ],
   [
-    "lets every request wait",
-    /creates waited|no create was refused/,
-    async (program) => {
-      await using service = await startService({ args: ["--threads", "1"], program });
-      return await flood(service, () => stallSqlite(service.database));
-    },
-    {
-      file: "storage/group-commit.ts",
-      text: "this.#waiting.removeLate(({ isContinued }) => isContinued)",
-      by: "[]",
-    },
-  ],
-  [
     "serves requests first come, first served",
     /took|the quiet user got/,
     async (program) => {
-      const crowd = crowds.find(({ name }) => name === "HEADs of 1,000 plants") as Crowd;
-      const options = { connections: 600, durationMs: 2_000, leniency: 6, program };
-      return (await tryCrowd(crowd, "sqlite, 1 thread", options)).faults;
+      const options = { leniency: 6, program };
+      return (await tryCrowd("HEADs of 1,000 plants", "sqlite, 1 thread", options)).faults;
     },
     {
       file: "async/fair-queue.ts",

@@ -12,7 +12,7 @@ import { followBoth } from "./listeners/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
 import { checkpointOften, PowerCuts, record } from "./power-cuts/power-cut.ts";
 import { joinTrials, type Trial } from "./proof.ts";
-import { shortRun, soak } from "./soak/soak.ts";
+import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(240_000);
 

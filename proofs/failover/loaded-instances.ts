@@ -8,11 +8,10 @@ import {
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
+import { auditGarden, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
 import { hangMs } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { listPlants } from "../plant-client.ts";
 import { Workload } from "../workload.ts";
 
 const clientsCount = 12;
@@ -65,8 +64,8 @@ export class LoadedInstances {
       this.ledger.fault("the instances list different plants");
     }
     const service = this.#services[0] as RunningService;
-    const logged = await auditLog(service, service.token, this.ledger);
-    return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
+    const found = await auditGarden(service, service.token, this.ledger);
+    return [...found, ...(await auditStore(server))];
   }
 
   async stop(): Promise<string[]> {

@@ -175,7 +175,7 @@ function makeClient(service: RunningService, token: string, ledger: Ledger): Pla
     const hasEnded = await Promise.race([exited, Bun.sleep(endMs).then(() => false)]);
     if (!hasEnded) ledger.fault(`${request}: ${error}`);
   };
-  return new PlantClient(service, { ledger, token, unavailable: [503, 507], onNoResponse });
+  return new PlantClient(service, { ledger, token, onNoResponse });
 }
 
 /** Two commits. */

@@ -1,16 +1,8 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
-
-import type { LoggedEvent } from "../event-log.ts";
-import {
-  headerOf,
-  KeptConnection,
-  type RawResponse,
-  Unanswered,
-  writeRequest,
-} from "../kept-connection.ts";
+import type { LoggedEvent } from "../audit.ts";
+import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
+import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
-import type { RestartingService } from "../restarting-service.ts";
-import type { Deployment, GardenToken } from "./deployment.ts";
 import { type Call, type List, renderEvent, type Seen } from "./garden-model.ts";
 import type { Operation } from "./linearization.ts";
 
@@ -90,7 +82,7 @@ export class Client {
     try {
       const response = await connection.ask(writeCall(call, token));
       const endedAtMs = performance.now();
-      const entityTag = headerOf(response, "etag");
+      const entityTag = response.headers.get("etag");
       if (entityTag && (call.kind === "get" || call.kind === "put")) {
         notebook.seen.push({ id: call.id, ...JSON.parse(`${response.body}`), entityTag });
       }
@@ -167,18 +159,18 @@ function writeCall(call: Call, token: string): string {
 
 /** A response as the model has it. */
 function readResponse(call: Call, response: RawResponse): string {
-  const { status } = response;
+  const { status, headers } = response;
   if (status >= 400) return String(status);
   const body = response.body.toString();
   if (call.kind === "events") return [status, readEvents(body, call.after)].join(" ");
-  const link = headerOf(response, "link");
+  const link = headers.get("link");
   const parts = [
-    headerOf(response, "location"),
-    headerOf(response, "idempotency-replayed") && "replayed",
+    headers.get("location"),
+    headers.get("idempotency-replayed") && "replayed",
     link && `next ${/after=(-?\d+).*; rel="next"$/.exec(link)?.[1]}`,
     call.kind === "count" ? JSON.parse(body)[call.of] : body,
   ];
-  return [status, ...parts.filter((part) => part !== undefined && part !== "")].join(" ");
+  return [status, ...parts.filter((part) => part !== null && part !== "")].join(" ");
 }
 
 /** As the model has them: in order, and without their numbers. */

@@ -3,9 +3,9 @@
  * while they run. What they record must be possible one operation after the other.
  */
 import { makeDice, spread } from "../../test/dice.ts";
+import { Deployment, type Layout } from "../deployment.ts";
 import type { Trial } from "../proof.ts";
 import { Client, type Notebook } from "./client.ts";
-import { Deployment, type Layout } from "./deployment.ts";
 import type { Call } from "./garden-model.ts";
 import { check } from "./linearization.ts";
 import { callsMin, drawHabits, plan } from "./plan.ts";

@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import {
+  callAnew,
   type RunningService,
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
-import { NoResponse, parseResponse } from "../kept-connection.ts";
 
 setDefaultTimeout(120_000);
 
@@ -52,7 +52,6 @@ const create = (body: string, ...headers: readonly string[]) =>
 const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
 const chunks = (...text: readonly string[]) => post(chunked) + text.join("");
 const filled = (bytes: number) => get(`X: ${"x".repeat(bytes - get("X: ").length)}`);
-const many = (count: number) => get(...Array.from({ length: count - 2 }, (_, at) => `X-${at}: x`));
 
 /** What an attacker wants to run on somebody else's connection. */
 const smuggled = head(`DELETE /plants/${victimId} HTTP/1.1`, host, authorization);
@@ -73,14 +72,11 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
       post(length(hidden.length), chunked) + hidden,
     "a length that ends within the chunks (TE.CL)":
       post(length(4), chunked) + chunk(smuggled) + lastChunk,
-    "a length and chunks that agree": post(length(whole.length), chunked) + whole,
     "Transfer-Encoding twice, one unknown (TE.TE)":
       post(chunked, "Transfer-Encoding: cow") + hidden,
     "a space before the colon": post("Transfer-Encoding : chunked") + hidden,
     "a folded header": post("Transfer-Encoding:\r\n chunked") + hidden,
     "a bare line feed between headers": post("X: y\nTransfer-Encoding: chunked") + hidden,
-    "a bare carriage return between headers":
-      post("X: y\rTransfer-Encoding: chunked", length(fern.length)) + fern,
     "chunks in HTTP/1.0": post(chunked).replace("/1.1", "/1.0") + whole,
     "a GET whose chunks hold a request": get(chunked) + chunk(smuggled) + lastChunk,
     ...Object.fromEntries(
@@ -105,25 +101,18 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
       `f;\n${fern}\r\n0\r\n\r\n\r\n${fern}\r\n`,
       lastChunk + smuggled,
     ),
-    "a size line that ends with a bare line feed": chunks(`f\n${fern}\r\n${lastChunk}`),
     "data without an end": chunks(`f\r\n${fern}${lastChunk}`, smuggled),
     "a request in place of the last chunk": chunks(chunk(fern), smuggled),
-    "a request in place of the last empty line": chunks(chunk(fern), "0\r\n", smuggled),
     "a trailer": chunks(chunk(fern), "0\r\nContent-Length: 5\r\n\r\n"),
     "bare line feeds throughout": get().replaceAll("\r\n", "\n"),
-    "a name with a zero byte": get("X\0Y: a"),
     "a proxy's greeting (PROXY v1)": `PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n${get()}`,
-    "the greeting of HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "CONNECT to an authority": head("CONNECT plants.example:443 HTTP/1.1", host, authorization),
     "headers of 16 KiB and 1 byte": filled(16 * kibi + 1),
-    "199 headers": many(199),
     "headers that never end": `${get().slice(0, -2)}X: ${"x".repeat(100 * kibi)}`,
     "a target that never ends": `GET /${"x".repeat(100 * kibi)}`,
   },
   "200 open": {
     "headers of 16 KiB": filled(16 * kibi),
-    "198 headers": many(198),
-    "Connection names the token's header": get("Connection: Authorization"),
     "an upgrade to HTTP/2": get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
     "a request in two packets, cut in the line end": [get().slice(0, -1), pause, "\n"],
   },
@@ -166,7 +155,6 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
   },
   waiting: {
     "a body that lacks one byte": post(length(16)) + fern,
-    "no last chunk": chunks(chunk(fern)),
   },
   "201 waiting": { "a last chunk without its empty line": chunks(chunk(fern), "0\r\n") },
   closed: {
@@ -183,7 +171,7 @@ let service: RunningService;
 
 beforeAll(async () => {
   service = await startService();
-  await createAnew(`{"name":"Victim","id":${victimId}}`);
+  await callAnew(service, "POST /plants", { body: `{"name":"Victim","id":${victimId}}` });
 });
 
 afterAll(() => service[Symbol.asyncDispose]());
@@ -201,7 +189,7 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   const isCut = /^200 20\d/.test(outcome) && outcome.startsWith(seen.replace("closed", ""));
   if (!isCut) expect(seen).toBe(outcome);
   // Writes are committed in order, so earlier ones are done after one more.
-  await createAnew('{"name":"Last"}');
+  await callAnew(service, "POST /plants", { body: '{"name":"Last"}' });
   const plants = await (await service.call("GET /plants?include=id")).json();
   expect(plants).toContainEqual({ id: victimId, name: "Victim", tag: "" });
   // A create without a response may have been done. A refused one must not.
@@ -210,24 +198,19 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   for (const { id } of others) await service.call(`DELETE /plants/${id}`);
 });
 
-function createAnew(body: string): Promise<Response> {
-  return service.call("POST /plants", { body, headers: { Connection: "close" } });
-}
-
 /** Returns the outcome. The expected one says what to wait for. */
 async function play(steps: readonly Step[], expected: string): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port: service.port, allowHalfOpen: true });
-  let received = Buffer.alloc(0);
-  let isClosed = false;
+  let [received, isClosed] = ["", false];
   socket.on("data", (bytes: Buffer) => {
-    received = Buffer.concat([received, bytes]);
+    received += bytes.toString("latin1");
   });
   const close = () => {
     isClosed = true;
   };
   for (const event of ["end", "close", "error"]) socket.on(event, close);
-  const untilResponses = (count: number) =>
-    waitFor(() => isClosed || readStatuses(received, isClosed).length >= count || undefined);
+  const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
+  const until = (isDone: () => boolean) => waitFor(() => isClosed || isDone() || undefined);
   try {
     for (const step of steps) {
       if (step === pause) await Bun.sleep(pauseMs);
@@ -236,31 +219,16 @@ async function play(steps: readonly Step[], expected: string): Promise<string> {
       else socket.write(Buffer.from(step.replaceAll(tokenMark, service.token), "latin1"));
     }
     const count = expected.split(" ").length - 1;
-    await untilResponses(expected.endsWith("closed") ? Number.POSITIVE_INFINITY : count);
+    await until(() => !expected.endsWith("closed") && statuses().length >= count);
     if (expected.endsWith("waiting")) await Bun.sleep(silenceMs);
     if (expected.endsWith("open") && !isClosed) {
       socket.write(probe);
-      await waitFor(() => isClosed || received.includes(probeId) || undefined);
+      await until(() => received.includes(probeId));
     }
-    const statuses = readStatuses(received, isClosed);
-    if (isClosed) return [...statuses, "closed"].join(" ");
+    if (isClosed) return [...statuses(), "closed"].join(" ");
     const isOpen = received.includes(probeId);
-    return [...(isOpen ? statuses.slice(0, -1) : statuses), isOpen ? "open" : "waiting"].join(" ");
+    return [...statuses().slice(0, isOpen ? -1 : undefined), isOpen ? "open" : "waiting"].join(" ");
   } finally {
     socket.destroy();
   }
-}
-
-/** Of all complete responses, interim ones included. */
-function readStatuses(received: Buffer, isEnded: boolean): string[] {
-  const found: string[] = [];
-  for (let rest = received; rest.length > 0; ) {
-    const interim = /^HTTP\/1\.1 (1\d\d)[\s\S]*?\r\n\r\n/.exec(rest.toString("latin1"));
-    const response = interim ? undefined : parseResponse(rest, isEnded);
-    if (response instanceof NoResponse) return [...found, `(${response.message})`];
-    if (!interim && response === undefined) break;
-    found.push(interim?.[1] ?? String(response?.status));
-    rest = interim ? rest.subarray(interim[0].length) : Buffer.from(response?.surplus ?? "");
-  }
-  return found;
 }

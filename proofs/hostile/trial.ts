@@ -1,44 +1,27 @@
 /** A crowd against the real service, and what a quiet user of another garden notices. */
 import { join } from "node:path";
 import {
+  makeToken,
   type RunningService,
-  runProgram,
   startService,
 } from "../../test/end-to-end/running-service.ts";
 import { audience, sign, startIssuer } from "../../test/openid-issuer.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
-import { residentMb } from "../process-growth.ts";
-import { type Crowd, libraryMark } from "./crowds.ts";
+import { residentMb } from "../process-use.ts";
+import type { Trial } from "../proof.ts";
+import { type Crowd, crowds, libraryMark, longPlant, overloads } from "./crowds.ts";
 import type { FloodOrder, FloodReport } from "./flooder.ts";
-import { type CallName, calls, QuietUser, type Seen } from "./quiet-user.ts";
+import { type CallName, calls, type Seen, startQuietUser } from "./quiet-user.ts";
 
 /** How the service runs. */
-export const setups = {
-  "sqlite, 1 thread": { engine: "sqlite", threads: 1, instances: 1 },
-  "sqlite, 2 threads": { engine: "sqlite", threads: 2, instances: 1 },
-  "postgres, 1 instance": { engine: "postgres", threads: 1, instances: 1 },
-  "postgres, 2 instances": { engine: "postgres", threads: 1, instances: 2 },
-} as const satisfies Record<string, { engine: Engine; threads: number; instances: number }>;
-export type SetupName = keyof typeof setups;
-
-export interface TrialOptions {
-  readonly connections?: number;
-  readonly durationMs?: number;
-  /** Another program than the real one. */
-  readonly program?: string | undefined;
-  /** How many times the limits a quiet user may wait, where other tests run at the same time. */
-  readonly leniency?: number;
-}
-
-export interface TrialResult extends Seen {
-  readonly hasLived: boolean;
-  readonly crowd: FloodReport;
-  readonly grownMb: number;
-  /** How long a stop took while the crowd went on. */
-  readonly stopMs: number;
-  /** What is wrong. Empty: the service has kept its promises. */
-  readonly faults: readonly string[];
-}
+export const setups: Readonly<
+  Record<string, [engine: Engine, threads: number, instances: number]>
+> = {
+  "sqlite, 1 thread": ["sqlite", 1, 1],
+  "sqlite, 2 threads": ["sqlite", 2, 1],
+  "postgres, 1 instance": ["postgres", 1, 1],
+  "postgres, 2 instances": ["postgres", 1, 2],
+};
 
 /** What a quiet user may wait: the median, and at most. */
 const limitsMs: Readonly<Record<CallName, readonly [median: number, worst: number]>> = {
@@ -51,87 +34,107 @@ const usualMs = 6_000;
 const stopMsMax = 10_000;
 /** As in deploy/Containerfile: the runtime collects harder near the limit. */
 const containerVariables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
-/** The service and the flooder may open about 20,000 files each. */
-const connectionsMax = 19_000;
-/**
- * With more connections to one address, the kernel searches long for a free port. Then the service
- * listens on all addresses of this machine, and the crowd uses several.
- */
-const addressConnectionsMax = 8_000;
 /** Less than a mebibyte, even of long names. */
 const bulkPlantsMax = 1_000;
-const longPlant = `{"name":"${"🌱".repeat(200)}"}`;
+const [peakMs, overloadMs, keptShareMin] = [4_000, 10_000, 0.8];
 
+/** Bounds are multiplied by the leniency, where other tests run at the same time. */
 export async function tryCrowd(
-  crowd: Crowd,
-  setupName: SetupName,
-  { program, leniency = 1, ...options }: TrialOptions = {},
-): Promise<TrialResult> {
-  const { connections: requested = crowd.connections, durationMs = crowd.durationMs ?? usualMs } =
-    options;
-  const { engine, threads, instances } = setups[setupName];
-  const connections = Math.min(requested, connectionsMax * instances);
-  const addresses = Math.ceil(connections / instances / addressConnectionsMax);
+  name: string,
+  setupName: string,
+  { program, leniency = 1 }: { program?: string; leniency?: number } = {},
+): Promise<Trial> {
+  const crowd = crowds[name] as Crowd;
+  const { connections = 600, users = 1, durationMs = usualMs, grownMbMax } = crowd;
+  const [engine, threads, instances] = setups[setupName] as (typeof setups)[string];
   await using place = await makePlace(engine);
-  const { database } = place;
-  const makeToken = async (user: string, garden: string) => {
-    const args = ["token", "create", user, "--garden", garden];
-    const made = await runProgram(args, { PLANTSTORE_DATABASE: database }, program);
-    if (made.exitCode !== 0) throw new Error(made.errors);
-    return made.out.trim();
-  };
-  const quiet = await makeToken("quiet", "quiet");
-  const writing = crowd.isWritten ? await makeToken("writer", "hostile") : undefined;
+  const quiet = await makeToken(place, "quiet");
+  const writing = crowd.isWritten && (await makeToken(place, "writer", "--garden", "hostile"));
   const tokens: string[] = [];
-  for (let user = 0; user < (crowd.users ?? 1); user++) {
-    tokens.push(await makeToken(`hostile${user}`, "hostile"));
+  while (tokens.length < users) {
+    tokens.push(await makeToken(place, `hostile${tokens.length}`, "--garden", "hostile"));
   }
   await using stack = new AsyncDisposableStack();
+  const filler = tokens[0] as string;
   const forged = crowd.hasForgedJwts ? await forgeJwts(stack, tokens) : [];
+  const args = ["--threads", String(threads), ...forged];
+  const variables = grownMbMax === undefined ? {} : containerVariables;
   const services: RunningService[] = [];
-  for (let instance = 0; instance < instances; instance++) {
-    const host = addresses === 1 ? "127.0.0.1" : "0.0.0.0";
-    const args = ["--threads", String(threads), "--host", host, ...forged];
-    const variables = crowd.grownMbMax === undefined ? {} : containerVariables;
+  while (services.length < instances) {
+    const { database } = place;
     services.push(stack.use(await startService({ args, database, program, variables })));
   }
-  await fill(services[0] as RunningService, tokens[0] as string, crowd);
+  await fill(services[0] as RunningService, filler, crowd);
   const library = await prepareLibrary(services, crowd);
   const ports = services.map(({ port }) => port);
-  const user = await QuietUser.start(ports, quiet);
-  const writer = writing && (await QuietUser.start(ports, writing, longPlant));
+  const user = await startQuietUser(ports, quiet);
+  const writer = writing && (await startQuietUser(ports, writing, longPlant));
 
-  let hasLived = true;
+  let hasDied = false;
   for (const { exited } of services) {
     exited.then(() => {
-      hasLived = false;
+      hasDied = true;
     });
   }
   const beforeMb = largestMb(services);
   let peakMb = beforeMb;
-  const flooder = startFlooder(crowd, {
-    crowd: crowd.name,
-    connections,
-    ports,
-    addresses,
-    tokens,
-    library,
-  });
+  // A crowd that sends without rest has less priority than the service: clients on other machines
+  // wouldn't take its processors either.
+  const nice = crowd.next === "wait" ? [] : ["nice", "-n", "10"];
+  const flooder = startFlooder({ crowd: name, connections, ports, tokens, library }, nice);
   const endsAtMs = performance.now() + durationMs;
-  while (hasLived && performance.now() < endsAtMs) {
+  while (!hasDied && performance.now() < endsAtMs) {
     await Bun.sleep(100);
-    if (hasLived) peakMb = Math.max(peakMb, largestMb(services));
+    if (!hasDied) peakMb = Math.max(peakMb, largestMb(services));
     // The log would fill the memory of this process.
     for (const service of services) service.output().out = "";
   }
   const seen = await user.stop();
   if (writer) await writer.stop();
-  const stillLives = hasLived;
+  if (hasDied) return { faults: ["the service died"], figures: {} };
   const stopMs = await stopAll(services);
   const report = await flooder.stop();
   const grownMb = peakMb - beforeMb;
-  const result = { ...seen, hasLived: stillLives, crowd: report, grownMb, stopMs };
-  return { ...result, faults: findFaults(crowd, result, leniency) };
+  const faults = findFaults(crowd, seen, leniency);
+  if (stopMs > stopMsMax) faults.push(`a stop took ${stopMs.toFixed(0)} ms`);
+  if (grownMb > (grownMbMax ?? Infinity)) faults.push(`it grew by ${grownMb.toFixed(0)} MB`);
+  if (report.openMs > (crowd.openMsMax ?? Infinity)) faults.push(`open for ${report.openMs} ms`);
+  const times = calls.map((call) => {
+    const { medianMs, worstMs } = seen.times[call];
+    return `${call} ${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
+  });
+  const sizes = [`+${grownMb.toFixed(0)} MB`, `stop ${stopMs.toFixed(0)} ms`];
+  const statuses = [render(seen.statuses), `crowd: ${render(report.statuses)}`];
+  const row = [name, setupName, ...times, ...sizes, ...statuses].join(" | ");
+  return { faults, figures: {}, row };
+}
+
+/**
+ * Finds the highest throughput in time, and offers ten times as many clients, which wait as
+ * `Retry-After` says. Most of the throughput is kept.
+ */
+export async function tryOverload(name: string, engine: Engine): Promise<Trial> {
+  await using place = await makePlace(engine);
+  await using service = await startService({ database: place.database });
+  const { token, port } = service;
+  await fill(service, token, { ...(overloads[name] as Crowd), plants: 3_000 });
+  const measure = async (connections: number, durationMs: number, isPatient = false) => {
+    const order = { crowd: name, connections, ports: [port], tokens: [token], isPatient };
+    const flooder = startFlooder(order);
+    await Bun.sleep(durationMs);
+    return { connections, ...(await flooder.stop()) };
+  };
+  let peak = await measure(64, peakMs);
+  for (const connections of [16, 64, 256]) {
+    const measured = await measure(connections, peakMs);
+    if (measured.goodPerSecond > peak.goodPerSecond) peak = measured;
+  }
+  const { goodPerSecond, statuses } = await measure(10 * peak.connections, overloadMs, true);
+  const percent = Math.round((100 * goodPerSecond) / peak.goodPerSecond);
+  const faults = percent < 100 * keptShareMin ? [`only ${percent} % of the peak is kept`] : [];
+  const { 200: _, 201: __, 503: ___, ...others } = statuses;
+  if (Object.keys(others).length > 0) faults.push(`other responses: ${render(others)}`);
+  return { faults, figures: {}, row: `overload, ${name} | ${engine} | ${percent} % of the peak` };
 }
 
 /** Fills `tokens` with the crowd's JWTs. Returns the arguments that make the service trust them. */
@@ -155,33 +158,25 @@ async function stopAll(services: readonly RunningService[]): Promise<number> {
   return performance.now() - startedAtMs;
 }
 
-function findFaults(
-  {
-    grownMbMax = Number.POSITIVE_INFINITY,
-    openMsMax = Number.POSITIVE_INFINITY,
-    medianMsMax,
-  }: Crowd,
-  { hasLived, times, statuses, grownMb, stopMs, crowd }: Omit<TrialResult, "faults">,
-  leniency: number,
-): string[] {
-  if (!hasLived) return ["the service died"];
+function findFaults({ medianMsMax }: Crowd, { times, statuses }: Seen, leniency: number): string[] {
   const faults: string[] = [];
   for (const name of calls) {
     const [usualMedian, usualWorst] = limitsMs[name];
     const ownMedian = medianMsMax && (medianMsMax * usualMedian) / limitsMs.healthz[0];
-    const median = (ownMedian ?? usualMedian) * leniency;
     const worst = medianMsMax === undefined ? usualWorst * leniency : Number.POSITIVE_INFINITY;
     const { medianMs, worstMs } = times[name];
-    if (medianMs > median) faults.push(`${name} took ${medianMs.toFixed(0)} ms in the median`);
+    const isSlow = medianMs > (ownMedian ?? usualMedian) * leniency;
+    if (isSlow) faults.push(`${name} took ${medianMs.toFixed(0)} ms in the median`);
     if (worstMs > worst) faults.push(`${name} took ${worstMs.toFixed(0)} ms`);
   }
-  for (const [status, count] of Object.entries(statuses)) {
-    if (!status.startsWith("2")) faults.push(`the quiet user got ${count} × ${status}`);
-  }
-  if (stopMs > stopMsMax) faults.push(`a stop took ${stopMs.toFixed(0)} ms`);
-  if (grownMb > grownMbMax) faults.push(`it grew by ${grownMb.toFixed(0)} MB`);
-  if (crowd.openMs > openMsMax) faults.push(`a connection was open for ${crowd.openMs} ms`);
+  const others = Object.entries(statuses).filter(([status]) => !status.startsWith("2"));
+  if (others.length > 0) faults.push(`the quiet user got ${render(Object.fromEntries(others))}`);
   return faults;
+}
+
+function render(statuses: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
+  return parts.join(", ");
 }
 
 function largestMb(services: readonly RunningService[]): number {
@@ -199,8 +194,7 @@ async function fill(
   { plants = 0, plantName: name = "Fern" }: Crowd,
 ): Promise<void> {
   for (let from = 0; from < plants; from += bulkPlantsMax) {
-    const length = Math.min(bulkPlantsMax, plants - from);
-    const part = Array.from({ length }, (_, at) => ({ name, id: from + at }));
+    const part = Array.from({ length: bulkPlantsMax }, (_, at) => ({ name, id: from + at }));
     const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(part) });
     if (!ok) throw new Error("The garden could not be filled.");
   }
@@ -218,21 +212,11 @@ async function prepareLibrary(services: readonly RunningService[], { send }: Cro
   return `/${path}`;
 }
 
-/**
- * A crowd that sends without rest has less priority than the service: clients on other machines
- * wouldn't take its processors either.
- */
-function startFlooder({ next, comesBackAtOnce }: Crowd, order: FloodOrder) {
-  const file = join(import.meta.dir, "flooder.ts");
-  const command = [process.execPath, file, JSON.stringify(order)];
-  const child = Bun.spawn(
-    next === "wait" || comesBackAtOnce ? command : ["nice", "-n", "10", ...command],
-    {
-      stdin: "pipe",
-      stdout: "pipe",
-      stderr: "inherit",
-    },
-  );
+function startFlooder(order: FloodOrder, wrapper: readonly string[] = []) {
+  const command = [process.execPath, join(import.meta.dir, "flooder.ts"), JSON.stringify(order)];
+  const child = Bun.spawn([...wrapper, ...command], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   return {
     async stop(): Promise<FloodReport> {
       child.stdin.end();

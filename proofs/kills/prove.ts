@@ -10,14 +10,12 @@ import { openStorage } from "../../src/storage/open.ts";
 import { makeDice, spread } from "../../test/dice.ts";
 import { create } from "../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { auditGarden, checkNextId, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
-import { KeptConnection, writeRequest } from "../kept-connection.ts";
+import { RestartingService } from "../deployment.ts";
+import { KeptConnection, makeSteadyCaller, writeRequest } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { checkNextId, listPlants } from "../plant-client.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
-import { RestartingService } from "../restarting-service.ts";
-import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 
 /**
@@ -66,7 +64,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
   const args = ["--threads", String(threads), ...(isSecure ? secureArgs : [])];
   const service = new RestartingService({ database, args, program });
   const ledger = new Ledger();
-  const caller = new SteadyCaller({
+  const caller = makeSteadyCaller({
     pickPort: () => service.port,
     isSecure,
     // Only a killed process may leave half a response behind.
@@ -148,7 +146,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
     if (faults.length === 0) faults = await restart();
     // An event that is missing, or too many, stays so.
     if (faults.length === 0) {
-      faults = [...(await auditStore(database)), ...(await auditLog(caller, token, ledger))];
+      faults = [...(await auditStore(database)), ...(await auditGarden(caller, token, ledger))];
     }
     if (faults.length === 0) faults = await checkNextId(caller, token, ledger.highestId);
   } finally {

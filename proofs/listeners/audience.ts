@@ -5,7 +5,7 @@ import { openStorage } from "../../src/storage/open.ts";
 import { startService, waitFor } from "../../test/end-to-end/running-service.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
 import { KeptConnection, writeRequest } from "../kept-connection.ts";
-import { processorMs, sampleProcess } from "../process-growth.ts";
+import { processorMs, residentMb } from "../process-use.ts";
 
 /** How the service runs. */
 export interface Setup {
@@ -106,7 +106,7 @@ async function gather({ engine, threads, instances }: Setup, listeners: number, 
   }
   await storage.close();
   const portOf = (number: number) => services[number % services.length]?.port as number;
-  const before = services.map(({ pid }) => sampleProcess(pid).residentMb);
+  const before = services.map(({ pid }) => residentMb(pid));
   const audience = new Audience();
   stack.defer(() => audience.close());
   for (let from = 0; from < listeners; from += openedAtOnce) {
@@ -162,6 +162,6 @@ export async function measureIdle(setup: Setup, listeners: number, durationMs: n
   const [spentMs, startedAtMs] = [sumOf(processorMs), performance.now()];
   await Bun.sleep(durationMs);
   const processors = (sumOf(processorMs) - spentMs) / (performance.now() - startedAtMs);
-  const grownMb = sumOf((pid) => sampleProcess(pid).residentMb) - before.reduce((a, b) => a + b, 0);
+  const grownMb = sumOf(residentMb) - before.reduce((a, b) => a + b, 0);
   return { processors, grownMb, closed: audience.closed };
 }

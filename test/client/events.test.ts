@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { PlantStore, PlantStoreProblem } from "../../client/plant-store.ts";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
-import { RestartingService } from "../../proofs/restarting-service.ts";
+import { RestartingService } from "../../proofs/deployment.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
