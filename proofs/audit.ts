@@ -84,7 +84,7 @@ async function auditLog(service: Caller, token: string, ledger: Ledger): Promise
     confirmedAt = Math.min(confirmedAt, write?.confirmedAt ?? confirmedAt);
   }
   for (const [what, { confirmedAt }] of writes) {
-    if (confirmedAt < ledger.moment && !seen.has(what))
+    if (confirmedAt < ledger.entries.length && !seen.has(what))
       faults.push(`a write without its event: ${what}`);
   }
   return faults;

@@ -7,7 +7,6 @@ import { makeDice, spread } from "../../test/dice.ts";
 import { Deployment, type Layout } from "../deployment.ts";
 import { prove, type Trial } from "../proof.ts";
 import { Client, type Notebook } from "./client.ts";
-import type { Call } from "./garden-model.ts";
 import { check } from "./linearization.ts";
 import { callsMin, drawHabits, plan } from "./plan.ts";
 
@@ -59,7 +58,7 @@ export async function tryHistory(
   const clients = clientsMin + dice(clientsMax - clientsMin + 1);
   const running = Array.from({ length: clients }, (_, index) => {
     const ownDice = makeDice(spread(seed * 100 + index));
-    const client = new Client({ name: `client ${index}`, deployment, notebook, dice: ownDice });
+    const client = new Client(`client ${index}`, deployment, notebook, ownDice);
     return client.run(plan(index, ownDice, habits, notebook));
   });
   if (trouble !== "none") {
@@ -72,13 +71,11 @@ export async function tryHistory(
   await Promise.all(running);
   // In the end, every instance has the same plants and events.
   for (const instance of deployment.instances) {
-    const options = { name: "visitor", deployment, notebook, dice, instances: [instance] };
-    const calls: Call[] = [
+    await new Client("visitor", deployment, notebook, dice, [instance]).run([
       { kind: "list", include: "id" },
       { kind: "count", of: "plants" },
       { kind: "events", after: 0 },
-    ];
-    await new Client(options).run(calls);
+    ]);
   }
   return {
     faults: [...faults, ...check(operations)],

@@ -26,37 +26,26 @@ import { Workload } from "../workload.ts";
 export const moments = ["load", "first write", "start", "checkpoint", "stopping", "stop"] as const;
 export type Moment = (typeof moments)[number];
 
-export interface LifeOptions {
+const certificates = join(import.meta.dir, "../../test/certificates");
+const [certificate, key] = ["server.pem", "server-key.pem"].map((name) => join(certificates, name));
+const secureArgs = ["--tls-cert", `${certificate}`, "--tls-key", `${key}`];
+/** More before a checkpoint, to fill the WAL soon. */
+const [usualClients, checkpointClients] = [12, 48];
+/** Of a bulk; the service takes no more. */
+const bulkPlantsMax = 10_000;
+const [loadMs, startMs, stoppingMs, checkpointMs] = [250, 250, 40, 2_000];
+/** A list of this many is longer than a connection's buffers. */
+const longListPlants = 40_000;
+
+/** A database whose service is ended and started again and again. */
+export async function live(options: {
   readonly seed: number;
   /** How the process ends each time. */
   readonly ends: readonly Moment[];
   readonly threads: number;
   readonly isSecure: boolean;
   readonly program?: string;
-}
-
-const certificates = join(import.meta.dir, "../../test/certificates");
-const secureArgs = [
-  "--tls-cert",
-  join(certificates, "server.pem"),
-  "--tls-key",
-  join(certificates, "server-key.pem"),
-];
-const clientsCount = 12;
-/** Enough to fill the WAL soon. */
-const checkpointClientsCount = 48;
-/** Of a bulk; the service takes no more. */
-const bulkPlantsMax = 10_000;
-const loadMs = 250;
-const startMs = 250;
-const stoppingMs = 40;
-const checkpointMs = 2_000;
-/** A list of this many is longer than a connection's buffers. */
-const longListPlants = 40_000;
-const longPlant = { name: "Fern".repeat(50), tag: "long" };
-
-/** A database whose service is ended and started again and again. */
-export async function live(options: LifeOptions): Promise<Trial> {
+}): Promise<Trial> {
   const { seed, ends, threads, isSecure, program } = options;
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
@@ -135,11 +124,9 @@ export async function live(options: LifeOptions): Promise<Trial> {
       faults = await restart();
       // Later faults would only repeat the first.
       if (faults.length > 0) break;
-      const load = new Workload([{ token, call: caller.call }], ledger, {
-        clients: moment === "checkpoint" ? checkpointClientsCount : clientsCount,
-        seed: (seed % 1_000) * 1_000 + cycle,
-        bulkPlantsMax,
-      });
+      const count = moment === "checkpoint" ? checkpointClients : usualClients;
+      const own = { clients: count, seed: (seed % 1_000) * 1_000 + cycle, bulkPlantsMax };
+      const load = new Workload([{ token, call: caller.call }], ledger, own);
       await end(moment, load);
       clients = load.stop();
     }
@@ -162,7 +149,7 @@ async function prepare(database: string, ends: readonly Moment[]) {
   const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
   const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
   if (ends.includes("stop")) {
-    const write = create({ garden: "reader", ...longPlant });
+    const write = create({ garden: "reader", name: "Fern".repeat(50), tag: "long" });
     await storage.apply(Array.from({ length: longListPlants }, () => write));
   }
   await storage.close();
