@@ -7,11 +7,11 @@ import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { type Case, inject, makeCases } from "./faults/prove.ts";
 import { tryHistory } from "./histories/prove.ts";
-import { tryCrowd } from "./hostile/trial.ts";
+import { tryCrowd } from "./hostile/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, type Moment } from "./kills/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
-import { PowerCuts, record } from "./power-cuts/prove.ts";
+import { cutRecording } from "./power-cuts/prove.ts";
 import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(300_000);
@@ -49,15 +49,8 @@ const byHistories =
     return found;
   };
 
-const byPowerCuts: Find = async (_, edits) => {
-  const [seed, count] = [7, 40];
-  const cuts = new PowerCuts(await record({ seed, writes: 120, edits }), count);
-  const found: string[] = [];
-  for (let index = 0; index < count && found.length === 0; index++) {
-    found.push(...(await cuts.examine(index, seed + index)).faults);
-  }
-  return found;
-};
+const byPowerCuts: Find = async (_, edits) =>
+  (await cutRecording({ seed: 7, writes: 120, edits }, 40)).faults;
 
 const byBackupCuts: Find = (program) => cutPower("backup", program);
 

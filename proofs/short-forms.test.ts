@@ -10,7 +10,7 @@ import { live, moments } from "./kills/prove.ts";
 import { forwardUnderKills } from "./listeners/forwarder.ts";
 import { followBoth } from "./listeners/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
-import { checkpointOften, PowerCuts, record } from "./power-cuts/prove.ts";
+import { checkpointOften, cutRecording } from "./power-cuts/prove.ts";
 import { joinTrials, type Trial } from "./proof.ts";
 import { shortRun, soak } from "./soak/prove.ts";
 
@@ -37,16 +37,9 @@ form("a stop cuts no response short over TLS", false, () =>
   live({ seed, ends: ["stop"], threads: 1, isSecure: true }),
 );
 
-form("after a power cut, every confirmed write is there", isNotInterposable, async () => {
-  const images = 10;
-  const log = await record({ seed, writes: 120, edits: [checkpointOften(20)] });
-  const cuts = new PowerCuts(log, images);
-  const trials: Trial[] = [];
-  while (trials.length < images) {
-    trials.push(await cuts.examine(trials.length, seed + trials.length));
-  }
-  return joinTrials(trials);
-});
+form("after a power cut, every confirmed write is there", isNotInterposable, () =>
+  cutRecording({ seed, writes: 120, edits: [checkpointOften(20)] }, 10),
+);
 
 form(
   "a power cut during a backup or a restore leaves no half a file",

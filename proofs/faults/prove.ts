@@ -1,7 +1,8 @@
 /**
  * `npm run prove faults [injections] [seed]`: each file operation fails, in every way. The real
- * program does the same work each time, and one of its operations fails, or all from that one on. It must confirm nothing that a crash could then lose, and go on by itself when the
- * disk does, or say why it cannot and end.
+ * program does the same work each time, and one of its operations fails, or all from that one on.
+ * It must confirm nothing that a crash could then lose, and go on by itself when the disk does, or
+ * say why it cannot and end.
  */
 import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";

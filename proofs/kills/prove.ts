@@ -5,10 +5,9 @@
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken } from "../../src/auth/opaque-token.ts";
-import { openStorage } from "../../src/storage/open.ts";
 import { makeDice, spread } from "../../test/dice.ts";
-import { create } from "../../test/storage/tested-storage.ts";
+import { makeToken } from "../../test/end-to-end/running-service.ts";
+import { fillStore } from "../../test/filled-store.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { auditGarden, checkNextId, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
@@ -63,7 +62,9 @@ export async function live(options: {
   });
   // The very first start is killed, too.
   await service.startAndKill(dice(startMs));
-  const { token, readerToken } = await prepare(database, ends);
+  const token = await makeToken({ database }, "gardener");
+  const readerToken = await makeToken({ database }, "reader", "--garden", "home");
+  if (ends.includes("stop")) await fillStore(database, longListPlants, "Fern".repeat(50));
 
   let clients = Promise.resolve();
   /** Lets clients settle unknown outcomes, and checks all promises. */
@@ -141,19 +142,6 @@ export async function live(options: {
   }
   const bulks = ledger.bulks.filter(({ isAnswered }) => isAnswered).length;
   return { faults, figures: { ...figures, "confirmed writes": ledger.promises, bulks } };
-}
-
-/** Returns the tokens of a garden to write to, and of one whose list is long. */
-async function prepare(database: string, ends: readonly Moment[]) {
-  const storage = await openStorage(database, { isServing: false });
-  const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
-  const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
-  if (ends.includes("stop")) {
-    const write = create({ garden: "reader", name: "Fern".repeat(50), tag: "long" });
-    await storage.apply(Array.from({ length: longListPlants }, () => write));
-  }
-  await storage.close();
-  return { token, readerToken: reader.token };
 }
 
 /** Until pages of the WAL reach the file, or for a while. */

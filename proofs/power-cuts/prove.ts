@@ -11,7 +11,7 @@ import { runProgram, startService, waitFor } from "../../test/end-to-end/running
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { type Call, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
 import { type Entry, isSettled, Ledger } from "../ledger.ts";
-import { prove, type Trial } from "../proof.ts";
+import { joinTrials, prove, type Trial } from "../proof.ts";
 import { Workload } from "../workload.ts";
 import { Disk, writeImage } from "./disk.ts";
 import { databasePath, examine } from "./examination.ts";
@@ -47,7 +47,7 @@ export function checkpointOften(pages: number): Edit {
  * The first start, stops, restarts, commands beside it, and a start after a power cut. Returns the
  * log of all calls, with notes among them.
  */
-export async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer> {
+async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer> {
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
   const database = join(root, databasePath);
@@ -101,7 +101,7 @@ export async function record({ seed, writes, edits }: RecordingOptions): Promise
 }
 
 /** Cuts of one recording, which only go forward. */
-export class PowerCuts {
+class PowerCuts {
   readonly #calls: readonly Call[];
   readonly #count: number;
   #disk = new Disk();
@@ -147,6 +147,16 @@ export class PowerCuts {
     }
     this.#moment = moment;
   }
+}
+
+/** Cuts of a new recording, until one finds a fault. */
+export async function cutRecording(options: RecordingOptions, count: number): Promise<Trial> {
+  const cuts = new PowerCuts(await record(options), count);
+  const trials: Trial[] = [];
+  while (trials.length < count && !trials.at(-1)?.faults.length) {
+    trials.push(await cuts.examine(trials.length, options.seed + trials.length));
+  }
+  return joinTrials(trials);
 }
 
 function isConfirmation(call: Call): boolean {
