@@ -74,46 +74,29 @@ const eventStatements = [
         OR plants.tag IS DISTINCT FROM CASE type WHEN 'deleted' THEN NULL ELSE event.tag END)`,
 ];
 
-export interface AuditOptions {
-  /** Checking a hundred thousand events takes a second, in which nothing else runs. */
-  readonly skipsEvents?: boolean;
-}
-
-/** Empty if all is well. The address is a file, or a URL with one host. */
-export async function auditStore(
-  address: string,
-  { skipsEvents = false }: AuditOptions = {},
-): Promise<string[]> {
-  const statements = skipsEvents ? [] : eventStatements;
+/**
+ * Empty if all is well. The address is a file, or a URL with one host. Checking a hundred thousand
+ * events takes a second, in which nothing else runs.
+ */
+export async function auditStore(address: string, { skipsEvents = false } = {}): Promise<string[]> {
+  const statements = [statement, ...(skipsEvents ? [] : eventStatements)];
   if (address.startsWith("postgres")) {
-    const events: Row[] = [];
-    for (const each of statements) events.push(...(await runStatement(address, each)));
-    return [...render(await runStatement(address, statement)), ...renderEvents(events)];
+    const rows: Row[] = [];
+    for (const each of statements) rows.push(...(await runStatement(address, each)));
+    return rows.map(render);
   }
   using file = new Database(address, { readonly: true, safeIntegers: true });
   const damages = file.query("PRAGMA integrity_check").values().flat();
-  const miscounted = file.query<Row, []>(statement).all();
-  const events = statements.flatMap((each) => file.query<Row, []>(each).all());
+  const rows = statements.flatMap((each) => file.query<Row, []>(each).all());
   const isWhole = damages.join() === "ok";
-  return [
-    ...(isWhole ? [] : damages.map((damage) => `damaged: ${damage}`)),
-    ...render(miscounted),
-    ...renderEvents(events),
-  ];
+  return [...(isWhole ? [] : damages.map((damage) => `damaged: ${damage}`)), ...rows.map(render)];
 }
 
 type Row = Record<string, unknown>;
 
-function render(miscounted: readonly Row[]): string[] {
-  return miscounted.map(
-    ({ garden, plants, held, keys, known, last_id, highest }) =>
-      `miscounted: ${garden} counts ${plants} plants of ${held}, ${keys} keys of ${known}, and ` +
-      `the last id ${last_id} of ${highest}`,
-  );
-}
-
-function renderEvents(events: readonly Row[]): string[] {
-  return events
-    .slice(0, 10)
-    .map(({ garden, seq, wrong }) => `wrong event: ${garden} has ${seq}: ${wrong}`);
+function render({ garden, seq, wrong, ...row }: Row): string {
+  if (wrong !== undefined) return `wrong event: ${garden} has ${seq}: ${wrong}`;
+  const { plants, held, keys, known, last_id, highest } = row;
+  const counts = `${plants} plants of ${held}, ${keys} keys of ${known}`;
+  return `miscounted: ${garden} counts ${counts}, and the last id ${last_id} of ${highest}`;
 }

@@ -1,40 +1,35 @@
-/** Builds that are broken on purpose fail the suites. */
+/** Builds that are broken on purpose fail the proofs. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { changeProgram, type Edit } from "../test/changed-program.ts";
-import { startService } from "../test/end-to-end/running-service.ts";
 import { skipsUnless } from "../test/skipping.ts";
+import { Deployment } from "./deployment.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
-import { type Case, inject, makeCases } from "./faults/fault-trial.ts";
-import { Deployment } from "./histories/deployment.ts";
-import { tryHistory } from "./histories/trial.ts";
-import { type Crowd, crowds } from "./hostile/crowds.ts";
-import { flood, stallSqlite } from "./hostile/flood.ts";
-import { tryCrowd } from "./hostile/trial.ts";
+import { type Case, inject, makeCases } from "./faults/prove.ts";
+import { tryHistory } from "./histories/prove.ts";
+import { tryCrowd } from "./hostile/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, type Moment } from "./kills/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
-import { PowerCuts, record } from "./power-cuts/power-cut.ts";
-import { shortRun, soak } from "./soak/soak.ts";
+import { cutRecording } from "./power-cuts/prove.ts";
+import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(300_000);
 
+/** Returns what a proof finds wrong with a program. */
 type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string[]>;
-type BrokenBuild = readonly [what: string, found: RegExp, find: Find, ...edits: Edit[]];
+type TextEdit = readonly [file: string, text: string, by: string];
 
-const writer = "storage/sqlite/writer.ts";
-const storeKey = "storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);";
-const storeEvent = "storeEvent.run(garden, seq, atMs, type, user, id, name, tag);";
-/** On SQLite, a millisecond after the commit. */
-const logLater: Edit = {
-  file: writer,
-  text: storeEvent,
-  by: `setTimeout(() => ${storeEvent.slice(0, -1)}, 1);`,
-};
-const batch = "storage/postgres/batch.ts";
-const storeEvents =
-  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
-const duration = "const durationMs = performance.now() - incoming.startedAtMs;";
+const isWithoutLinux = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
+
+function broken(what: string, find: Find, found: RegExp, ...texts: readonly TextEdit[]): void {
+  const needsLinux = [byPowerCuts, byBackupCuts, bySoak, byBriefFault, byLastingFault];
+  test.skipIf(isWithoutLinux && needsLinux.includes(find))(`a build that ${what}`, async () => {
+    const edits = texts.map(([file, text, by]) => ({ file, text, by }));
+    using changed = changeProgram(edits);
+    expect((await find(changed.program, edits)).join("\n")).toMatch(found);
+  });
+}
 
 const byKills =
   (...ends: Moment[]): Find =>
@@ -54,15 +49,10 @@ const byHistories =
     return found;
   };
 
-const byPowerCuts: Find = async (_, edits) => {
-  const [seed, count] = [7, 40];
-  const cuts = new PowerCuts(await record({ seed, writes: 120, edits }), count);
-  const found: string[] = [];
-  for (let index = 0; index < count && found.length === 0; index++) {
-    found.push(...(await cuts.examine(index, seed + index)).faults);
-  }
-  return found;
-};
+const byPowerCuts: Find = async (_, edits) =>
+  (await cutRecording({ seed: 7, writes: 120, edits }, 40)).faults;
+
+const byBackupCuts: Find = (program) => cutPower("backup", program);
 
 const byFaults =
   (isLasting: boolean): Find =>
@@ -72,181 +62,125 @@ const byFaults =
     expect((await inject({ ...injection, nth: 1 })).faults).toEqual([]);
     return (await inject({ ...injection, nth: 1, program })).faults;
   };
+const [byBriefFault, byLastingFault] = [byFaults(false), byFaults(true)] as const;
 
-const builds: readonly BrokenBuild[] = [
-  [
-    "confirms writes before they are committed",
-    /^lost: /m,
-    byKills("first write", "load"),
-    { file: writer, text: "begin.run();", by: "if (!database.inTransaction) begin.run();" },
-    { file: writer, text: "commit.run();", by: "setTimeout(() => commit.run(), 1_000);" },
-  ],
-  [
-    "closes connections at once when it stops",
-    /^cut short: /m,
-    byKills("stop"),
-    { file: "server/listener.ts", text: "stop(false)", by: "stop(true)" },
-  ],
-  [
-    "shows a cached list after a commit that other lists show",
-    /no order explains/,
-    byHistories("sqlite", [1]),
-    {
-      file: "storage/sqlite/versions.ts",
-      text: "count % 2 === 0 ? count : undefined",
-      by: "count >> 1",
-    },
-    { file: "storage/sqlite/worker.ts", text: "    end();", by: "Bun.sleepSync(5); end();" },
-  ],
-  [
-    "compares a precondition before the write, not in it",
-    /no order explains/,
-    byHistories("postgres", [2]),
-    {
-      file: "domain/plants.ts",
-      text: 'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
-      by: `const found = await this.get(caller, id).catch(() => undefined);
-        const { ifMatch, ifNoneMatch } = preconditions ?? {};
-        if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
-        if (ifNoneMatch && found) throw preconditionFailed();
-        const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
-    },
-    {
-      file: "domain/plants.ts",
-      text: '} from "./plant.ts";',
-      by: 'contentHash } from "./plant.ts";',
-    },
-  ],
-  [
-    "stores events in a second transaction on PostgreSQL",
-    /no order explains/,
-    byHistories("postgres", [1, 1]),
-    { file: batch, text: `${storeEvents},`, by: "" },
-    {
-      file: batch,
-      text: 'if (command !== "COMMIT")',
-      by: `if (command === "COMMIT") await ${storeEvents}; else`,
-    },
-  ],
-  [
-    "lets every request wait",
-    /creates waited|no create was refused/,
-    async (program) => {
-      await using service = await startService({ args: ["--threads", "1"], program });
-      return await flood(service, () => stallSqlite(service.database));
-    },
-    {
-      file: "storage/group-commit.ts",
-      text: "this.#waiting.removeLate(({ isContinued }) => isContinued)",
-      by: "[]",
-    },
-  ],
-  [
-    "serves requests first come, first served",
-    /took|the quiet user got/,
-    async (program) => {
-      const crowd = crowds.find(({ name }) => name === "HEADs of 1,000 plants") as Crowd;
-      const options = { connections: 600, durationMs: 2_000, leniency: 6, program };
-      return (await tryCrowd(crowd, "sqlite, 1 thread", options)).faults;
-    },
-    {
-      file: "async/fair-queue.ts",
-      text: "push(garden: string, item: Item): void {",
-      by: 'push(_garden: string, item: Item): void {\nconst garden = "";',
-    },
-  ],
+const bySoak: Find = async (program) => {
+  const { heapBytesPerResponse } = await soak({ ...shortRun, program });
+  return heapBytesPerResponse > shortRun.heapBytesPerResponseMax ? ["the heap grew"] : [];
+};
+
+const byHeads: Find = async (program) =>
+  (await tryCrowd("HEADs of 1,000 plants", "sqlite, 1 thread", { leniency: 6, program })).faults;
+
+const writer = "storage/sqlite/writer.ts";
+const openFile = "storage/sqlite/open.ts";
+const later = (text: string): TextEdit => [
+  writer,
+  text,
+  `setTimeout(() => ${text.slice(0, -1)}, 1);`,
 ];
 
-/** These need Linux. */
-const linuxBuilds: readonly BrokenBuild[] = [
+broken(
+  "confirms writes before they are committed",
+  byKills("first write", "load"),
+  /^lost: /m,
+  [writer, "begin.run();", "if (!database.inTransaction) begin.run();"],
+  [writer, "commit.run();", "setTimeout(() => commit.run(), 1_000);"],
+);
+broken("closes connections at once when it stops", byKills("stop"), /^cut short: /m, [
+  "server/listener.ts",
+  "stop(false)",
+  "stop(true)",
+]);
+broken(
+  "shows a cached list after a commit that other lists show",
+  byHistories("sqlite", [1]),
+  /no order explains/,
+  ["storage/sqlite/versions.ts", "count % 2 === 0 ? count : undefined", "count >> 1"],
+  ["storage/sqlite/worker.ts", "    end();", "Bun.sleepSync(5); end();"],
+);
+broken(
+  "compares a precondition before the write, not in it",
+  byHistories("postgres", [2]),
+  /no order explains/,
   [
-    "keeps a kilobyte of each request",
-    /the heap grew/,
-    async (program) => {
-      const { heapBytesPerResponse } = await soak({ ...shortRun, program });
-      return heapBytesPerResponse > shortRun.heapBytesPerResponseMax ? ["the heap grew"] : [];
-    },
-    {
-      file: "http/app.ts",
-      text: duration,
-      by: `${duration} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
-    },
+    "domain/plants.ts",
+    'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
+    `const found = await this.get(caller, id).catch(() => undefined);
+      const { ifMatch, ifNoneMatch } = preconditions ?? {};
+      if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
+      if (ifNoneMatch && found) throw preconditionFailed();
+      const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
   ],
+  ["domain/plants.ts", '} from "./plant.ts";', 'contentHash } from "./plant.ts";'],
+);
+const storeEvents =
+  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
+broken(
+  "stores events in a second transaction on PostgreSQL",
+  byHistories("postgres", [1, 1]),
+  /no order explains/,
+  ["storage/postgres/batch.ts", `${storeEvents},`, ""],
   [
-    "syncs only at checkpoints",
-    /lost: |GET .plants: 401/,
-    byPowerCuts,
-    {
-      file: "storage/sqlite/open.ts",
-      text: "PRAGMA synchronous = FULL",
-      by: "PRAGMA synchronous = NORMAL",
-    },
+    "storage/postgres/batch.ts",
+    'if (command !== "COMMIT")',
+    `if (command === "COMMIT") await ${storeEvents}; else`,
   ],
-  [
-    "does not sync the folder of a backup",
-    /: none/,
-    (program) => cutPower("backup", program),
-    { file: "storage/durable-file.ts", text: "  syncFolderOf(to);", by: "" },
-  ],
-  [
-    "gives a backup its name before it is complete",
-    /: (?!none|60)/,
-    (program) => cutPower("backup", program),
-    { file: "storage/durable-file.ts", text: "const partial = ", by: "const partial = target ||" },
-  ],
-  [
-    "does not sync the folders that it makes",
-    /GET .plants: 401/,
-    byPowerCuts,
-    { file: "storage/sqlite/open.ts", text: "syncFolderOf(made);", by: ";" },
-  ],
-  [
-    "stores a key in a transaction after its plant",
-    /another response to|duplicated: |miscounted: /,
-    byPowerCuts,
-    { file: writer, text: storeKey, by: `setTimeout(() => ${storeKey.slice(0, -1)}, 1);` },
-  ],
-  ["stores events in a second transaction", /a write without its event/, byPowerCuts, logLater],
-  [
-    "stores no keys for the plants of a bulk",
-    /created again: |duplicated: /,
-    byPowerCuts,
-    {
-      file: "domain/rules.ts",
-      text: "if (key && keyRow) {",
-      by: "if (key && keyRow && !key.isInBulk) {",
-    },
-  ],
-  [
-    "confirms a write whose sync failed",
-    /lost: trouble/,
-    byFaults(false),
-    {
-      file: writer,
-      text: "      commit.run();\n",
-      by: `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
-    },
-  ],
-  [
-    "says that nothing is left of a failed commit",
-    /after a kill: back again: trouble/,
-    byFaults(true),
-    { file: writer, text: "throw isWritten ? mapCommitError(error) : error;", by: "throw error;" },
-  ],
-];
-
-const isWithoutLinux = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
-for (const [listed, isSkipped] of [
-  [builds, false],
-  [linuxBuilds, isWithoutLinux],
-] as const) {
-  for (const [what, found, find, ...edits] of listed) {
-    test.skipIf(isSkipped)(`a build that ${what} is found`, async () => {
-      using broken = changeProgram(edits);
-      expect((await find(broken.program, edits)).join("\n")).toMatch(found);
-    });
-  }
-}
+);
+broken("serves requests first come, first served", byHeads, /took|the quiet user got/, [
+  "async/fair-queue.ts",
+  "push(garden: string, item: Item): void {",
+  'push(_garden: string, item: Item): void {\nconst garden = "";',
+]);
+const route = "const route = incoming.route?.path;";
+broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
+  "http/request-log.ts",
+  route,
+  `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
+]);
+broken("syncs only at checkpoints", byPowerCuts, /lost: |GET .plants: 401/, [
+  openFile,
+  "PRAGMA synchronous = FULL",
+  "PRAGMA synchronous = NORMAL",
+]);
+broken("does not sync the folders that it makes", byPowerCuts, /GET .plants: 401/, [
+  openFile,
+  "syncFolderOf(made);",
+  ";",
+]);
+broken(
+  "stores a key in a transaction after its plant",
+  byPowerCuts,
+  /another response to|duplicated: |miscounted: /,
+  later("storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);"),
+);
+broken(
+  "stores events in a second transaction",
+  byPowerCuts,
+  /a write without its event/,
+  later("storeEvent.run(garden, seq, atMs, type, user, id, name, tag);"),
+);
+broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |duplicated: /, [
+  "domain/rules.ts",
+  "if (key && keyRow) {",
+  "if (key && keyRow && !key.isInBulk) {",
+]);
+broken("does not sync the folder of a backup", byBackupCuts, /: none/, [
+  "storage/durable-file.ts",
+  "  syncFolderOf(to);",
+  "",
+]);
+broken("confirms a write whose sync failed", byBriefFault, /lost: trouble/, [
+  writer,
+  "      commit.run();\n",
+  `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
+]);
+broken(
+  "says that nothing is left of a failed commit",
+  byLastingFault,
+  /after a kill: back again: trouble/,
+  [writer, "throw isWritten ? mapCommitError(error) : error;", "throw error;"],
+);
 
 test.skipIf(skipsUnless(hasHaproxy, "not installed: haproxy"))(
   "a primary that does not wait for its standby loses writes, and the audit finds it",
@@ -254,8 +188,7 @@ test.skipIf(skipsUnless(hasHaproxy, "not installed: haproxy"))(
     const trial = await FailoverTrial.start();
     try {
       await trial.waitForStandby(false);
-      const { faults } = await trial.run("cut off", 1);
-      expect(faults.join("\n")).toMatch(/^lost: /m);
+      expect((await trial.run("cut off", 1)).faults.join("\n")).toMatch(/^lost: /m);
     } finally {
       await trial.stop();
     }

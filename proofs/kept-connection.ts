@@ -1,20 +1,18 @@
 /**
- * A connection that carries one request after the other, and reports exactly how the response to
- * each of them ended. It retries nothing.
+ * The HTTP client of all proofs: connections that carry one request after the other, and report
+ * exactly how the response to each of them ended. Nothing is retried unseen.
  */
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { type RunningService, waitFor } from "../test/end-to-end/running-service.ts";
 
 export interface RawResponse {
   readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: Headers;
   readonly body: Buffer;
   /** What came after the end of the response. */
   readonly surplus: Buffer;
 }
-
-/** No complete HTTP response came; the message says why. */
-export class NoResponse extends Error {}
 
 /** A request that got no response, or only a part of it. */
 export class Unanswered extends Error {
@@ -28,19 +26,19 @@ export class Unanswered extends Error {
   }
 }
 
-/** A request without a response by then hangs. */
-const hangMs = 10_000;
+/** A request without a response by then hangs, even on a busy machine. */
+export const hangMs = 60_000;
 /** Longer responses are parsed only when they seem to be complete. */
 const parsedBytesMax = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
 const blankLine = Buffer.from("\r\n\r\n");
 
 export class KeptConnection {
+  isOver = false;
   readonly #socket: Socket;
   #waiting: PromiseWithResolvers<RawResponse> | undefined;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  #isOver = false;
   #isHung = false;
 
   private constructor(socket: Socket) {
@@ -52,7 +50,7 @@ export class KeptConnection {
       if (!isLong || piece.subarray(-4).equals(blankLine)) this.#parse();
     });
     const end = () => {
-      this.#isOver = true;
+      this.isOver = true;
       this.#parse();
     };
     socket.on("error", end).on("close", end);
@@ -71,10 +69,6 @@ export class KeptConnection {
     return new KeptConnection(socket);
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /** Sends a request, or the rest of one. Fails with `Unanswered`. */
   ask(text: string): Promise<RawResponse> {
     const waiting = Promise.withResolvers<RawResponse>();
@@ -83,14 +77,14 @@ export class KeptConnection {
       this.#isHung = true;
       this.close();
     }, hangMs);
-    if (this.#isOver) this.#parse();
+    if (this.isOver) this.#parse();
     else this.#socket.write(text);
     return waiting.promise.finally(() => clearTimeout(timer));
   }
 
   /** Sends a part of a request, before `ask` sends the rest. */
   sendPart(text: string): void {
-    if (!this.#isOver) this.#socket.write(text);
+    if (!this.isOver) this.#socket.write(text);
   }
 
   /** Resolves with the first bytes that come, and reads no more until `resume` is called. */
@@ -113,11 +107,12 @@ export class KeptConnection {
   #parse(): void {
     if (!this.#waiting) return;
     const received = Buffer.concat(this.#pieces);
-    const response = parseResponse(received, this.#isOver);
     this.#pieces = [received];
-    if (response === undefined) return;
-    if (response instanceof NoResponse) {
-      const message = this.#isHung ? `none within ${hangMs} ms` : response.message;
+    const response = parseResponse(received, this.isOver);
+    if (response === undefined && !this.isOver) return;
+    if (response === undefined) {
+      const how = received.length === 0 ? "without a response" : "in the middle of a response";
+      const message = this.#isHung ? `none within ${hangMs} ms` : `it was closed ${how}`;
       this.#waiting.reject(new Unanswered(message, received.length > 0, this.#isHung));
     } else {
       this.#waiting.resolve(response);
@@ -126,10 +121,6 @@ export class KeptConnection {
     }
     this.#waiting = undefined;
   }
-}
-
-export function headerOf({ headers }: RawResponse, wanted: string): string | undefined {
-  return headers.find(([name]) => name.toLowerCase() === wanted.toLowerCase())?.[1];
 }
 
 /** A request as it goes over the wire. */
@@ -146,39 +137,33 @@ export function writeRequest(
   return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
 }
 
-/** The first response in the bytes; `undefined` until it is complete. */
-export function parseResponse(
-  bytes: Buffer,
-  isEnded: boolean,
-): RawResponse | NoResponse | undefined {
-  const headEnd = bytes.indexOf("\r\n\r\n");
-  if (headEnd < 0) {
-    if (!isEnded) return undefined;
-    const what = bytes.length === 0 ? "without a response" : "in the middle of the headers";
-    return new NoResponse(`the connection was closed ${what}`);
-  }
+/** The first final response in the bytes; `undefined` if it isn't complete. */
+function parseResponse(bytes: Buffer, isEnded: boolean): RawResponse | undefined {
+  const headEnd = bytes.indexOf(blankLine);
+  if (headEnd < 0) return undefined;
   const [statusLine = "", ...lines] = bytes.toString("latin1", 0, headEnd).split("\r\n");
   const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(statusLine)?.[1]);
-  if (Number.isNaN(status)) return new NoResponse(`the response is not HTTP/1.1: ${statusLine}`);
+  if (Number.isNaN(status)) return undefined;
   const rest = bytes.subarray(headEnd + 4);
   // An interim response, such as 100 Continue, comes before the final one.
   if (status < 200) return parseResponse(rest, isEnded);
-  const headers = lines.map((line) => {
-    const colonAt = line.indexOf(":");
-    return [line.slice(0, colonAt), line.slice(colonAt + 1).trim()] as const;
-  });
-  const find = (wanted: string) => headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  const headers = new Headers(
+    lines.map((line): [string, string] => {
+      const colonAt = line.indexOf(":");
+      return [line.slice(0, colonAt), line.slice(colonAt + 1).trim()];
+    }),
+  );
   const respond = (body: Buffer, surplus = noBytes) => ({ status, headers, body, surplus });
   if (status === 204 || status === 304) return respond(noBytes, rest);
-  const brokenOff = isEnded ? new NoResponse("the response broke off before its end") : undefined;
-  if (find("transfer-encoding")?.toLowerCase() === "chunked") {
+  if (headers.get("transfer-encoding") === "chunked") {
     const chunked = parseChunks(rest);
-    return chunked ? respond(...chunked) : brokenOff;
+    return chunked && respond(...chunked);
   }
-  const length = find("content-length");
-  if (length === undefined) return isEnded ? respond(rest) : undefined;
-  if (rest.length < Number(length)) return brokenOff;
-  return respond(rest.subarray(0, Number(length)), rest.subarray(Number(length)));
+  const length = Number(headers.get("content-length") ?? Number.NaN);
+  if (Number.isNaN(length)) return isEnded ? respond(rest) : undefined;
+  return rest.length < length
+    ? undefined
+    : respond(rest.subarray(0, length), rest.subarray(length));
 }
 
 /** The body and what comes after it; `undefined` until the last chunk is there. */
@@ -195,4 +180,51 @@ function parseChunks(bytes: Buffer): [body: Buffer, surplus: Buffer] | undefined
     parts.push(bytes.subarray(lineEnd + 2, end));
     at = end + 2;
   }
+}
+
+export type Caller = Pick<RunningService, "call">;
+
+/**
+ * Calls a service that may go away and come back. A lost response becomes a 503 with an unknown
+ * outcome, so that clients try again. `pickPort` says where the next request goes, or 0 while there
+ * is nobody; `onCutShort` hears of responses that ended in the middle.
+ */
+export function makeSteadyCaller(options: {
+  readonly pickPort: () => number;
+  readonly isSecure?: boolean;
+  readonly onCutShort?: (port: number, text: string) => unknown;
+}): Caller {
+  const { pickPort, isSecure = false, onCutShort } = options;
+  const idle: { port: number; connection: KeptConnection }[] = [];
+
+  async function connect() {
+    const port = pickPort();
+    if (port === 0) return undefined;
+    const at = idle.findIndex((each) => each.port === port);
+    const [kept] = at < 0 ? [] : idle.splice(at, 1);
+    if (kept) return kept.connection.isOver ? undefined : kept;
+    const connection = await KeptConnection.open({ port, isSecure }).catch(() => undefined);
+    return connection && { port, connection };
+  }
+
+  const call: Caller["call"] = async (line, { token = "", headers = {}, body } = {}) => {
+    const given = headers as Record<string, string>;
+    const text = writeRequest(line, {
+      token,
+      headers: given,
+      ...(body ? { body: `${body}` } : {}),
+    });
+    const opened = await waitFor(connect);
+    try {
+      const { status, headers, body } = await opened.connection.ask(text);
+      if (!opened.connection.isOver) idle.push(opened);
+      return new Response(status === 204 ? null : new Uint8Array(body), { status, headers });
+    } catch (error) {
+      if (!(error instanceof Unanswered) || error.isHung) throw error;
+      const text = `cut short: ${line}: ${error.message}`;
+      if (error.hasBegun) await onCutShort?.(opened.port, text);
+      return new Response("No response came, so the outcome is unknown.", { status: 503 });
+    }
+  };
+  return { call };
 }

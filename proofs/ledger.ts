@@ -4,7 +4,7 @@
  * that of the bulk that it was sent in.
  */
 /** `unknown`: a request is under way, or its response leaves open what happened. */
-export type State = "present" | "absent" | "unknown";
+type State = "present" | "absent" | "unknown";
 
 export interface Entry {
   readonly name: string;
@@ -19,12 +19,7 @@ export interface Entry {
   /** The body that was sent with a key. */
   readonly keyedBody?: string | undefined;
   /** Its place in a bulk, if it was sent in one. */
-  readonly bulk?: BulkPlace | undefined;
-}
-
-export interface BulkPlace {
-  readonly key: string;
-  readonly index: number;
+  readonly bulk?: { readonly key: string; readonly index: number } | undefined;
 }
 
 export interface KeyedRequest {
@@ -32,9 +27,9 @@ export interface KeyedRequest {
   readonly body: string;
 }
 
-export interface Bulk {
+interface Bulk {
   readonly key: string;
-  readonly plants: readonly KeyedRequest[];
+  readonly plants: KeyedRequest[];
   readonly isAnswered: boolean;
 }
 
@@ -83,22 +78,10 @@ export class Ledger {
   readonly faults: string[] = [];
   readonly #plants = new Map<string, Promised>();
   readonly #nameOfId = new Map<string, string>();
-  readonly #entries: Promised[] = [];
-  readonly #onNote: (entries: readonly Entry[]) => void;
-
-  constructor(onNote: (entries: readonly Entry[]) => void = () => {}) {
-    this.#onNote = onNote;
-  }
-
   /** All so far, in the order in which they were noted. */
-  get entries(): readonly Promised[] {
-    return this.#entries;
-  }
+  readonly entries: Promised[] = [];
 
-  /** This moment, as the number of entries so far. */
-  get moment(): number {
-    return this.#entries.length;
-  }
+  constructor(readonly onNote: (entries: readonly Entry[]) => void = () => {}) {}
 
   /** How many plants were confirmed as created, as replaced, and as deleted. */
   get promises(): number {
@@ -119,7 +102,7 @@ export class Ledger {
   }
 
   get bulks(): Bulk[] {
-    const bulks = new Map<string, Bulk & { readonly plants: KeyedRequest[] }>();
+    const bulks = new Map<string, Bulk>();
     for (const { name, keyedBody: body = "", bulk, wasPresent } of this.#plants.values()) {
       if (bulk === undefined) continue;
       const { key, index } = bulk;
@@ -149,9 +132,9 @@ export class Ledger {
       const wasPresent = before?.wasPresent === true || state === "present";
       const promised = { name, state, id, versions, keyedBody, bulk, wasPresent };
       this.#plants.set(name, promised);
-      this.#entries.push(promised);
+      this.entries.push(promised);
     }
-    this.#onNote(entries);
+    this.onNote(entries);
   }
 
   /** A plant keeps its id, and nobody else gets it. */
@@ -166,49 +149,31 @@ export class Ledger {
     this.faults.push(text);
   }
 
-  /** Every broken promise; empty if there is none. */
+  /** Every broken promise, where these plants are there; empty if there is none. */
   audit(plants: readonly ListedPlant[]): string[] {
-    return [...this.faults, ...compare(plants, this.#plants), ...this.#auditOrder(plants)];
-  }
-
-  /** The plants of a bulk are stored in their order: where one is missing, so are all after it. */
-  #auditOrder(plants: readonly ListedPlant[]): string[] {
-    const listed = new Set(plants.map(({ name }) => name));
+    const listed = new Map(plants.map((plant) => [plant.name, plant]));
+    const faults = [...this.faults];
+    for (const plant of plants) {
+      if (listed.get(plant.name) !== plant) faults.push(`duplicated: ${plant.name}`);
+      if (!this.#plants.has(plant.name)) faults.push(`never sent: ${plant.name}`);
+    }
+    /** The plants of a bulk are stored in their order: where one is missing, so are all after it. */
     const incomplete = new Set<string>();
-    const faults: string[] = [];
-    // The plants of a bulk are in the order in which they were sent.
-    for (const { name, bulk, state, wasPresent } of this.#plants.values()) {
-      if (bulk === undefined || state !== "unknown" || wasPresent) continue;
-      if (!listed.has(name)) incomplete.add(bulk.key);
-      else if (incomplete.has(bulk.key)) faults.push(`stored before earlier plants: ${name}`);
+    for (const { name, state, versions, id, bulk, wasPresent } of this.#plants.values()) {
+      const plant = listed.get(name);
+      if (bulk && state === "unknown" && !wasPresent) {
+        if (!plant) incomplete.add(bulk.key);
+        else if (incomplete.has(bulk.key)) faults.push(`stored before earlier plants: ${name}`);
+      }
+      if (!plant && state === "present") faults.push(`lost: ${name}`);
+      if (!plant) continue;
+      if (state === "absent") faults.push(`back again: ${name}`);
+      if (id !== undefined && id !== plant.id)
+        faults.push(`${name} has the id ${plant.id}, not ${id}`);
+      if (!versions.some((version) => tagOf(name, version) === plant.tag)) {
+        faults.push(`changed: ${name} to ${plant.tag}`);
+      }
     }
     return faults;
   }
-}
-
-/** What is wrong with a list, where these are the promises. */
-function compare(
-  plants: readonly ListedPlant[],
-  promises: ReadonlyMap<string, Promised>,
-): string[] {
-  const listed = new Map(plants.map((plant) => [plant.name, plant]));
-  const faults: string[] = [];
-  for (const plant of plants) {
-    if (listed.get(plant.name) !== plant) faults.push(`duplicated: ${plant.name}`);
-    if (!promises.has(plant.name)) faults.push(`never sent: ${plant.name}`);
-  }
-  for (const { name, state, versions, id } of promises.values()) {
-    const plant = listed.get(name);
-    if (!plant && state === "present") faults.push(`lost: ${name}`);
-    if (!plant) continue;
-    if (state === "absent") faults.push(`back again: ${name}`);
-    if (id !== undefined && id !== plant.id)
-      faults.push(`${name} has the id ${plant.id}, not ${id}`);
-    // A list that was not asked for tags shows any version.
-    const { tag } = plant;
-    if (tag !== undefined && !versions.some((version) => tagOf(name, version) === tag)) {
-      faults.push(`changed: ${name} to ${tag}`);
-    }
-  }
-  return faults;
 }

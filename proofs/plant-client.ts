@@ -1,38 +1,21 @@
 /** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
-import { insist, type RunningService } from "../test/end-to-end/running-service.ts";
-import {
-  type Entry,
-  type KeyedRequest,
-  type Ledger,
-  type ListedPlant,
-  readList,
-  tagOf,
-} from "./ledger.ts";
+import { type Caller, hangMs } from "./kept-connection.ts";
+import { type Entry, type Ledger, tagOf } from "./ledger.ts";
 
-/** A request without a response by then hangs. */
-export const hangMs = 10_000;
-
-export type Caller = Pick<RunningService, "call">;
-
-export interface NewPlant {
+/** Without an id, the service assigns one. */
+interface NewPlant {
   readonly name: string;
-  /** Assigned by the service unless given. */
   readonly id?: string | undefined;
-  /** The key is the plant's name. */
-  readonly isKeyed?: boolean;
 }
 
 /** Plants that are sent in one request, under one key. */
 export interface NewBulk {
   readonly key: string;
-  readonly plants: readonly Omit<NewPlant, "isKeyed">[];
+  readonly plants: readonly NewPlant[];
 }
 
 /** A plant whose id is known. */
-export interface OwnPlant {
-  readonly name: string;
-  readonly id: string;
-}
+export type OwnPlant = Required<NewPlant> & { readonly id: string };
 
 interface Reply {
   readonly status: number;
@@ -43,14 +26,15 @@ interface Reply {
 /** Whether the plant was created, put or deleted; if not, whether to try again later. */
 export type Outcome = "done" | "unavailable" | "failed";
 
-export interface PlantClientOptions {
+interface PlantClientOptions {
   readonly ledger: Ledger;
   readonly token: string;
-  /** The responses of a service that cannot write now. */
-  readonly unavailable?: readonly number[];
   /** A request got no response. By default that is a fault. */
   readonly onNoResponse?: (request: string, error: Error) => unknown;
 }
+
+/** Of a service that cannot write now. */
+const unavailable = [503, 507];
 
 export class PlantClient {
   readonly #service: Caller;
@@ -63,7 +47,8 @@ export class PlantClient {
     this.#ledger = options.ledger;
   }
 
-  create({ name, id, isKeyed = false }: NewPlant): Promise<Outcome> {
+  /** The key, if there is one, is the plant's name. */
+  create({ name, id, isKeyed = false }: NewPlant & { isKeyed?: boolean }): Promise<Outcome> {
     const body = bodyOf(name, id);
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
     const sent = { name, id, keyedBody: isKeyed ? body : undefined };
@@ -89,11 +74,13 @@ export class PlantClient {
     });
     // Whatever went wrong, some of the plants may be stored.
     if (reply?.status !== 200) return this.#judge(reply, `create ${key}`);
-    const results = readResults(reply.text);
+    const results = reply.text.match(/\{[^{}]*\}/g) ?? [];
     if (results.length !== requests.length) this.#ledger.fault(`${key}: ${results.length} results`);
     const created = requests.flatMap(({ sent: { name, state }, wasPresent }, index): Entry[] => {
-      const { id, isReplayed = false, text } = results[index] ?? {};
-      if (id === undefined) this.#ledger.fault(`create ${name}: ${text}`);
+      const result = results[index] ?? "";
+      const id = /^{"status":201,"id":(-?\d+)[,}]/.exec(result)?.[1];
+      const isReplayed = result.endsWith('"replayed":true}');
+      if (id === undefined) this.#ledger.fault(`create ${name}: ${result}`);
       else if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
       // A plant that an earlier attempt has created may have been deleted since.
       return id === undefined ? [] : [{ name, id, state: wasPresent ? state : "present" }];
@@ -127,8 +114,7 @@ export class PlantClient {
 
   /** A plant that was created is in every list from then on, whichever instance is asked. */
   async find({ name, id }: OwnPlant): Promise<void> {
-    const after = BigInt(id) - 1n;
-    const reply = await this.send(`GET /plants?limit=1&after=${after}`);
+    const reply = await this.send(`GET /plants?limit=1&after=${BigInt(id) - 1n}`);
     if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
     else if (!reply.text.includes(`"${name}"`)) this.#ledger.fault(`not listed: ${name}`);
   }
@@ -173,7 +159,6 @@ export class PlantClient {
   }
 
   #judge(reply: Reply | undefined, what: string): Outcome {
-    const { unavailable = [503] } = this.#options;
     if (reply === undefined) return "failed";
     if (unavailable.includes(reply.status)) return "unavailable";
     this.#ledger.fault(`${what}: ${reply.status} ${reply.text}`);
@@ -185,53 +170,4 @@ export class PlantClient {
 function bodyOf(name: string, id?: string, version?: number): string {
   const tag = tagOf(name, version);
   return `{"name":"${name}","tag":"${tag}"${id === undefined ? "" : `,"id":${id}`}}`;
-}
-
-/** The response to a bulk, plant by plant. Refused plants have no id. */
-export function readResults(text: string) {
-  const results = text.match(/\{[^{}]*\}/g) ?? [];
-  return results.map((result) => ({
-    text: result,
-    id: /^{"status":201,"id":(-?\d+)[,}]/.exec(result)?.[1],
-    isReplayed: result.endsWith('"replayed":true}'),
-  }));
-}
-
-/** All plants, with their tags. */
-export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?include=id", { token });
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
-  return readList(text);
-}
-
-/** A new plant gets an id that no plant had before. */
-export async function checkNextId(
-  service: Caller,
-  token: string,
-  highestId: bigint,
-): Promise<string[]> {
-  const response = await service.call("POST /plants", { token, body: '{"name":"next"}' });
-  const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
-  const isNew = response.status === 201 && id > highestId;
-  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
-}
-
-/** A repeated request gets its first response again, if its plant was stored. */
-export async function repeat(
-  service: Caller,
-  token: string,
-  { name, body }: KeyedRequest,
-  storedId: string | undefined,
-): Promise<string[]> {
-  const headers = { "Idempotency-Key": name };
-  const response = await insist(() => service.call("POST /plants", { token, body, headers }));
-  const isReplayed = response.headers.get("idempotency-replayed") === "true";
-  const { tag } = JSON.parse(body);
-  const isRight =
-    response.status === 201 &&
-    isReplayed === (storedId !== undefined) &&
-    (await response.text()) === JSON.stringify({ name, tag }) &&
-    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
-  return isRight ? [] : [`another response to ${name}: ${response.status}`];
 }

@@ -28,16 +28,16 @@ const faultyTrialsMax = 3;
 // Ctrl+C ends a proof like any exit, so that what it started is ended, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 
+const say = (text: string) => process.stdout.write(`${text}\n`);
+
 /** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
-  const { trials, count: usual, atOnce = 1, run, conclude } = proof;
-  const [count = usual, firstSeed = Date.now() % 1_000_000] = readNumbers();
+  const { trials, atOnce = 1, run, conclude } = proof;
+  const [count = proof.count, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
   const faulty: number[] = [];
   let total: Trial = { faults: [], figures: {} };
-  let done = 0;
-  let saidAtMs = startedAtMs;
-  let nextSeed = firstSeed;
+  let [done, nextSeed, saidAtMs] = [0, firstSeed, startedAtMs];
   const sayProgress = () => {
     saidAtMs = performance.now();
     const figures = Object.entries(total.figures).map(
@@ -49,7 +49,11 @@ export async function prove(proof: Proof): Promise<never> {
   async function work(): Promise<void> {
     while (nextSeed < firstSeed + count && faulty.length < faultyTrialsMax) {
       const seed = nextSeed++;
-      const trial = await run(seed).catch(failedTrial);
+      // A trial that throws is reported like any other.
+      const trial: Trial = await run(seed).catch((error) => {
+        const reason = error instanceof Error ? error.stack : error;
+        return { faults: [`not finished: ${reason}`], figures: {} };
+      });
       done++;
       total = joinTrials([total, trial]);
       if (trial.faults.length > 0) faulty.push(seed);
@@ -91,13 +95,4 @@ export function joinTrials(trials: readonly Trial[]): Trial {
     figures[figure] = (figures[figure] ?? 0) + value;
   }
   return { faults: trials.flatMap(({ faults }) => faults), figures };
-}
-
-/** A trial that throws is reported like any other. */
-function failedTrial(error: unknown): Trial {
-  return { faults: [`not finished: ${error instanceof Error ? error.stack : error}`], figures: {} };
-}
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

@@ -1,136 +1,113 @@
 /** Each proof in short: a few of its trials, which find nothing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { skipsUnless } from "../test/skipping.ts";
+import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
-import { type Case, type Injection, inject, makeCases } from "./faults/fault-trial.ts";
-import { runHistory, startDeployments, stopAll } from "./histories/trial.ts";
+import { type Case, inject, makeCases } from "./faults/prove.ts";
+import { runHistory, startDeployments, stopAll } from "./histories/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, moments } from "./kills/prove.ts";
 import { forwardUnderKills } from "./listeners/forwarder.ts";
 import { followBoth } from "./listeners/prove.ts";
 import { cutPower } from "./power-cuts/backup-cuts.ts";
-import { checkpointOften, PowerCuts, record } from "./power-cuts/power-cut.ts";
+import { checkpointOften, cutRecording } from "./power-cuts/prove.ts";
 import { joinTrials, type Trial } from "./proof.ts";
-import { shortRun, soak } from "./soak/soak.ts";
+import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(240_000);
 
 const seed = 7;
-const needs = {
-  interposing: skipsUnless(isInterposable, "needs Linux on x64 or arm64"),
-  haproxy: skipsUnless(hasHaproxy, "not installed: haproxy"),
-  linux: skipsUnless(process.platform === "linux", "needs Linux"),
-};
+const isNotInterposable = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
 
-const forms: Readonly<Record<string, [isSkipped: boolean, run: () => Promise<Trial>]>> = {
-  "every response holds, whenever the service is killed": [
-    false,
-    () => {
-      // The next one has the stop, whose long list takes long to fill.
-      const ends = moments.filter((moment) => moment !== "stop");
-      return live({ seed, ends, threads: 2, isSecure: false });
-    },
-  ],
-  "a stop cuts no response short over TLS": [
-    false,
-    () => live({ seed, ends: ["stop"], threads: 1, isSecure: true }),
-  ],
-  "after a power cut, every confirmed write is there, on every disk that may be left": [
-    needs.interposing,
-    async () => {
-      const images = 10;
-      const log = await record({ seed, writes: 120, edits: [checkpointOften(20)] });
-      const cuts = new PowerCuts(log, images);
-      const trials: Trial[] = [];
-      for (let index = 0; index < images; index++) {
-        trials.push(await cuts.examine(index, seed + index));
-      }
-      return joinTrials(trials);
-    },
-  ],
-  "a power cut during a backup or a restore leaves no half a file under its name": [
-    needs.interposing,
-    async () => {
-      return {
-        faults: [...(await cutPower("backup")), ...(await cutPower("restore"))],
-        figures: {},
-      };
-    },
-  ],
-  "a forwarder that is killed delivers every event, in order": [
-    false,
-    () => forwardUnderKills(500, 5, seed),
-  ],
-  "file operations fail here and there, and break no promise": [
-    needs.interposing,
-    async () => {
-      const cases = await makeCases();
-      const kinds = ["open", "write", "truncate", "sync", "unlink", "make folder"] as const;
-      // Every scene, several failures, brief and lasting ones.
-      const sampled: Injection[] = [
-        { ...(cases[0] as Case), nth: 41 },
-        { ...(cases[9] as Case), nth: 31 },
-        { ...(cases[12] as Case), nth: 61 },
-        { ...(cases[9] as Case), nth: 1, failure: { kinds, error: "EROFS" } },
-      ];
-      return joinTrials(await Promise.all(sampled.map(inject)));
-    },
-  ],
-  "histories are linearizable on both engines, even if instances are killed or cut off": [
-    false,
-    async () => {
-      const deployments = await startDeployments();
-      // Each deployment, both engines with a kill (7 and 14), and a loss of the connections (3).
-      const seeds = [1, 2, 3, 4, 7, 14];
-      const trials = await Promise.all(seeds.map((each) => runHistory(deployments, each)));
-      const { faults, figures } = joinTrials(trials);
-      const { operations = 0, unknown = 0, ...others } = figures;
-      // Most outcomes must be known for the check to mean something.
-      const vague = unknown < operations / 10 ? [] : [`${unknown} of ${operations} are unknown`];
-      const miscounted = await stopAll(deployments);
-      return { faults: [...faults, ...vague, ...miscounted], figures: { operations, ...others } };
-    },
-  ],
-  "a consumer sees every event once and in order, however often it is cut off": [
-    false,
-    async () => {
-      const { faults, figures } = await followBoth(8, seed);
-      return { faults, figures: { events: figures.events ?? 0 } };
-    },
-  ],
-  "under a steady load no response leaves much behind": [
-    needs.linux,
-    async () => {
-      const { responses, faults, samples, heapBytesPerResponse } = await soak(shortRun);
-      // A busy machine may refuse some.
-      const found = faults.filter((fault) => !fault.endsWith(": 503"));
-      if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) found.push("the heap grew");
-      if (samples.some(({ residentMb }) => residentMb >= 300)) found.push("it took 300 MB");
-      if (samples.some(({ openFiles }) => openFiles >= 200)) found.push("it opened 200 files");
-      return { faults: found, figures: { responses } };
-    },
-  ],
-  "every response holds, and writes resume, when PostgreSQL's primary is killed or frozen": [
-    needs.haproxy,
-    async () => {
-      // Few, since other tests run at the same time.
-      const trial = await FailoverTrial.start(4);
-      try {
-        const killed = await trial.run("killed", seed);
-        await trial.replaceStandby();
-        return joinTrials([killed, await trial.run("frozen", seed + 1)]);
-      } finally {
-        await trial.stop();
-      }
-    },
-  ],
-};
-
-for (const [name, [isSkipped, run]] of Object.entries(forms)) {
+function form(name: string, isSkipped: boolean, run: () => Promise<Trial>): void {
   test.skipIf(isSkipped)(name, async () => {
     const { faults, figures } = await run();
     expect(faults).toEqual([]);
     expect(Object.entries(figures).filter(([, value]) => value === 0)).toEqual([]);
   });
 }
+
+form("every response holds, whenever the service is killed", false, () => {
+  // The next one has the stop, whose long list takes long to fill.
+  const ends = moments.filter((moment) => moment !== "stop");
+  return live({ seed, ends, threads: 2, isSecure: false });
+});
+
+form("a stop cuts no response short over TLS", false, () =>
+  live({ seed, ends: ["stop"], threads: 1, isSecure: true }),
+);
+
+form("after a power cut, every confirmed write is there", isNotInterposable, () =>
+  cutRecording({ seed, writes: 120, edits: [checkpointOften(20)] }, 10),
+);
+
+form(
+  "a power cut during a backup or a restore leaves no half a file",
+  isNotInterposable,
+  async () => {
+    const faults = [...(await cutPower("backup")), ...(await cutPower("restore"))];
+    return { faults, figures: {} };
+  },
+);
+
+form("a forwarder that is killed delivers every event, in order", false, () =>
+  forwardUnderKills(500, 5, seed),
+);
+
+form("file operations fail here and there, and break no promise", isNotInterposable, async () => {
+  const cases = await makeCases();
+  const kinds = ["open", "write", "truncate", "sync", "unlink", "make folder"] as const;
+  // Every scene, several failures, brief and lasting ones.
+  const sampled = [
+    { ...(cases[0] as Case), nth: 41 },
+    { ...(cases[9] as Case), nth: 31 },
+    { ...(cases[12] as Case), nth: 61 },
+    { ...(cases[9] as Case), nth: 1, failure: { kinds, error: "EROFS" } as const },
+  ];
+  return joinTrials(await Promise.all(sampled.map(inject)));
+});
+
+form("histories are linearizable, even if instances are killed or cut off", false, async () => {
+  const deployments = await startDeployments();
+  // Each deployment, both engines with a kill (7 and 14), and a loss of the connections (3).
+  const seeds = [1, 2, 3, 4, 7, 14];
+  const trials = await Promise.all(seeds.map((each) => runHistory(deployments, each)));
+  const { faults, figures } = joinTrials(trials);
+  const { operations = 0, unknown = 0, ...others } = figures;
+  // Most outcomes must be known for the check to mean something.
+  const vague = unknown < operations / 10 ? [] : [`${unknown} of ${operations} are unknown`];
+  const miscounted = await stopAll(deployments);
+  return { faults: [...faults, ...vague, ...miscounted], figures: { operations, ...others } };
+});
+
+form("a consumer sees every event once and in order, if it is cut off", false, async () => {
+  const { faults, figures } = await followBoth(8, seed);
+  return { faults, figures: { events: figures.events ?? 0 } };
+});
+
+form("under a steady load no response leaves much behind", skipsOutsideLinux(), async () => {
+  const { responses, faults, samples, heapBytesPerResponse } = await soak(shortRun);
+  // A busy machine may refuse some.
+  const found = faults.filter((fault) => !fault.endsWith(": 503"));
+  if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) found.push("the heap grew");
+  if (samples.some(({ residentMb }) => residentMb >= 300)) found.push("it took 300 MB");
+  if (samples.some(({ openFiles }) => openFiles >= 200)) found.push("it opened 200 files");
+  return { faults: found, figures: { responses } };
+});
+
+const hasNoHaproxy = skipsUnless(hasHaproxy, "not installed: haproxy");
+form(
+  "writes hold, and resume, if PostgreSQL's primary is killed or frozen",
+  hasNoHaproxy,
+  async () => {
+    // Few clients, since other tests run at the same time.
+    const trial = await FailoverTrial.start(4);
+    try {
+      const killed = await trial.run("killed", seed);
+      await trial.replaceStandby();
+      return joinTrials([killed, await trial.run("frozen", seed + 1)]);
+    } finally {
+      await trial.stop();
+    }
+  },
+);

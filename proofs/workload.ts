@@ -4,14 +4,9 @@
  */
 import { makeDice, spread } from "../test/dice.ts";
 import { waitFor } from "../test/end-to-end/running-service.ts";
+import type { Caller } from "./kept-connection.ts";
 import type { Ledger } from "./ledger.ts";
-import {
-  type Caller,
-  type NewBulk,
-  type Outcome,
-  type OwnPlant,
-  PlantClient,
-} from "./plant-client.ts";
+import { type NewBulk, type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
@@ -22,7 +17,7 @@ export interface Instance extends Caller {
   readonly token: string;
 }
 
-export interface WorkloadOptions {
+interface WorkloadOptions {
   readonly clients: number;
   readonly seed: number;
   /** The most plants of a bulk. Without it, there are no bulks. */
@@ -44,8 +39,7 @@ export class Workload {
     this.#ledger = ledger;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
-    if (bulkPlantsMax !== undefined)
-      this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
+    if (bulkPlantsMax) this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
   }
 
   /** Until every instance has confirmed another write. */
@@ -106,9 +100,8 @@ export class Workload {
     const plant = { name, id, isKeyed: dice(2) === 0 };
     const create = (client: PlantClient) => client.create(plant);
     let outcome: Outcome;
-    if (id !== undefined && dice(2) === 0) {
-      outcome = await this.#put({ name, id }, dice);
-    } else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
+    if (id !== undefined && dice(2) === 0) outcome = await this.#put({ name, id }, dice);
+    else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
     else outcome = await create(this.#pick(dice));
     const created = outcome === "done" ? this.#ledger.find(name)?.id : undefined;
     return created === undefined ? undefined : { name, id: created };

@@ -6,8 +6,8 @@ import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
-import { copyAsStandby } from "../proofs/failover/standby.ts";
-import type { KeeperOrder } from "./postgres-server.ts";
+import { Client } from "pg";
+import type { KeeperOrder, Original } from "./postgres-server.ts";
 import { pickPorts, signalAll } from "./processes.ts";
 
 const order = JSON.parse(process.argv[2] ?? "") as KeeperOrder;
@@ -30,6 +30,9 @@ const options = {
   stdout: "pipe",
   stderr: "pipe",
 } as const;
+
+/** Belongs to the running process, or comes by replication. */
+const notCopied = ["postmaster.pid", "postmaster.opts", "pg_wal", "pg_replslot", "standby.signal"];
 
 let log = "";
 let server: Subprocess<"ignore", "pipe", "pipe"> | undefined;
@@ -117,4 +120,31 @@ async function collect(stream: ReadableStream, onText: () => unknown = () => {})
     log = (log + decoder.decode(chunk, { stream: true })).slice(-logLength);
     onText();
   }
+}
+
+/** Like `pg_basebackup`, which the test package lacks. Writes can go on while it runs. */
+async function copyAsStandby(original: Original, folder: string): Promise<void> {
+  const client = new Client(original.url);
+  await client.connect();
+  try {
+    await client.query("SELECT pg_backup_start('standby', fast => true)");
+    // A file that is deleted during the copy does no harm.
+    await Bun.spawn(["cp", "-a", `${original.folder}/.`, folder], { stderr: "ignore" }).exited;
+    for (const name of notCopied) rmSync(join(folder, name), { recursive: true, force: true });
+    const { rows } = await client.query(
+      "SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)",
+    );
+    writeFileSync(join(folder, "backup_label"), rows[0].labelfile);
+  } finally {
+    await client.end();
+  }
+  const { hostname, port, username, password } = new URL(original.url);
+  const primary = `host=${hostname} port=${port} user=${username} password=${password}`;
+  // Replaces the primary's own settings, such as the standby that it waits for.
+  writeFileSync(join(folder, "postgresql.auto.conf"), `primary_conninfo = '${primary}'\n`);
+  writeFileSync(join(folder, "standby.signal"), "");
+  for (const name of ["pg_wal", "pg_replslot"]) mkdirSync(join(folder, name), { mode: 0o700 });
+  // If the tests run as root, the server runs as another user.
+  if (process.getuid?.() !== 0) return;
+  await Bun.spawn(["chown", "-R", `--reference=${original.folder}`, folder]).exited;
 }

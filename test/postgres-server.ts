@@ -4,7 +4,6 @@
  */
 import { join } from "node:path";
 import { Client } from "pg";
-import type { Original } from "../proofs/failover/standby.ts";
 
 export interface PostgresServer {
   readonly port: number;
@@ -30,6 +29,12 @@ export const serverPassword = "s3cret-of-the-server";
 
 function urlOf(port: number, database: string): string {
   return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
+}
+
+/** A running server that a standby follows. */
+export interface Original {
+  readonly url: string;
+  readonly folder: string;
 }
 
 /** The settings of a server and its keeper. */

@@ -1,4 +1,4 @@
-/** The system's PgBouncer in transaction mode, in front of a database of the shared server. */
+/** The system's PgBouncer in transaction mode, in front of a database of a test's server. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findProgram, makeServerFolder, spawnServer } from "../proofs/system-servers.ts";
@@ -9,6 +9,8 @@ import { skipsUnless } from "./skipping.ts";
 
 export interface TransactionPooler {
   readonly url: string;
+  readonly pid: number;
+  readonly exited: Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -19,10 +21,13 @@ export function skipsWithoutPooler(): boolean {
   return skipsUnless(pgbouncer !== null, "not installed: pgbouncer");
 }
 
-export async function startPooler(url: string): Promise<TransactionPooler> {
+export async function startPooler(
+  url: string,
+  port = pickPorts(1)[0] ?? 0,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<TransactionPooler> {
   const { username, password, port: serverPort } = new URL(url);
   const folder = makeServerFolder();
-  const [port = 0] = pickPorts(1);
   const settings = {
     listen_addr: "127.0.0.1",
     listen_port: port,
@@ -32,6 +37,7 @@ export async function startPooler(url: string): Promise<TransactionPooler> {
     // Nothing of a session is left for the next transaction.
     server_reset_query: "DISCARD ALL",
     server_reset_query_always: 1,
+    ...more,
   };
   const server = `host=127.0.0.1 port=${serverPort} user=${username} password=${password}`;
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
@@ -42,6 +48,8 @@ export async function startPooler(url: string): Promise<TransactionPooler> {
   await waitFor(() => runStatement(ownUrl, "SELECT 1").catch(() => undefined));
   return {
     url: ownUrl,
+    pid: child.pid,
+    exited: child.exited,
     async stop() {
       child.kill("SIGKILL");
       await child.exited;

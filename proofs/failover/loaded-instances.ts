@@ -8,34 +8,27 @@ import {
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
+import { auditGarden, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
+import { hangMs } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { hangMs, listPlants } from "../plant-client.ts";
 import { Workload } from "../workload.ts";
 
-const clientsCount = 12;
-const instancesCount = 2;
 /** PgBouncer finishes writes that waited in it while reads still pause, for up to 0.75 s. */
 const readyAgainMs = 2_000;
 
 export class LoadedInstances {
   readonly ledger = new Ledger();
-  readonly #services: readonly RunningService[];
-  readonly #clients: number;
 
-  private constructor(services: readonly RunningService[], clients: number) {
-    this.#services = services;
-    this.#clients = clients;
-  }
+  private constructor(
+    readonly services: readonly RunningService[],
+    readonly clients: number,
+  ) {}
 
-  static async start(database: string, clients = clientsCount): Promise<LoadedInstances> {
+  static async start(database: string, clients = 12): Promise<LoadedInstances> {
     const token = await makeToken({ database }, "gardener");
-    const services = Array.from({ length: instancesCount }, async () => ({
-      ...(await startService({ database })),
-      token,
-    }));
-    return new LoadedInstances(await Promise.all(services), clients);
+    const start = async () => ({ ...(await startService({ database })), token });
+    return new LoadedInstances(await Promise.all([start(), start()]), clients);
   }
 
   /**
@@ -47,9 +40,9 @@ export class LoadedInstances {
     fail: (load: Workload) => Promise<string>,
     mayStayReady = false,
   ): Promise<string[]> {
-    const load = new Workload(this.#services, this.ledger, { clients: this.#clients, seed });
+    const load = new Workload(this.services, this.ledger, { clients: this.clients, seed });
     let isOver = false;
-    const watching = this.#services.map((service) => this.#watch(service, () => isOver));
+    const watching = this.services.map((service) => this.#watch(service, () => isOver));
     const server = await fail(load).finally(async () => {
       await load.stop();
       isOver = true;
@@ -57,19 +50,17 @@ export class LoadedInstances {
     if ((await Promise.all(watching)).includes(false) && !mayStayReady) {
       this.ledger.fault("/readyz never failed");
     }
-    const [first = [], ...others] = await Promise.all(
-      this.#services.map((service) => listPlants(service, service.token)),
-    );
-    if (others.some((list) => !Bun.deepEquals(list, first))) {
+    const [service, other] = this.services as [RunningService, RunningService];
+    const lists = await Promise.all([service, other].map((each) => listPlants(each, each.token)));
+    if (!Bun.deepEquals(lists[0], lists[1])) {
       this.ledger.fault("the instances list different plants");
     }
-    const service = this.#services[0] as RunningService;
-    const logged = await auditLog(service, service.token, this.ledger);
-    return [...this.ledger.audit(first), ...logged, ...(await auditStore(server))];
+    const found = await auditGarden(service, service.token, this.ledger);
+    return [...found, ...(await auditStore(server))];
   }
 
   async stop(): Promise<string[]> {
-    for (const service of this.#services) await service[Symbol.asyncDispose]();
+    for (const service of this.services) await service[Symbol.asyncDispose]();
     return [];
   }
 

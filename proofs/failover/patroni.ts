@@ -1,20 +1,139 @@
 /**
- * `npm run prove failover patroni [failures] [seed]`: the leader of a Patroni cluster behind
- * HAProxy fails, many times.
+ * `npm run prove failover patroni [failures] [seed]`: three nodes of Patroni and PostgreSQL with
+ * one etcd, and HAProxy in front of them, from the system's packages, on loopback. The leader
+ * fails, many times. All of it ends with this process.
  */
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Subprocess } from "bun";
 import { makeDice, spread } from "../../test/dice.ts";
+import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { serverPassword as password, runStatement } from "../../test/postgres-server.ts";
+import { pickPorts, send, signalAll } from "../../test/processes.ts";
 import { prove } from "../proof.ts";
+import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
+import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
-import { type Failure, PatroniCluster, timing, urlOf } from "./patroni-cluster.ts";
+
+/**
+ * `killed`: at once, like a machine that loses its power. `frozen`: silent, with open connections.
+ * `stopped`: Patroni is asked to stop PostgreSQL and itself.
+ */
+type Failure = "killed" | "frozen" | "stopped";
 
 /** One more than there are nodes: these take turns as the leader, and each fails in every way. */
 const mix: readonly Failure[] = ["killed", "frozen", "stopped", "killed"];
+const names = ["node1", "node2", "node3"];
+/**
+ * 20 is the shortest ttl that Patroni accepts: a leader that is silent for that long is replaced.
+ * It must be at least loop_wait and twice retry_timeout.
+ */
+const timing = { ttl: 20, loop_wait: 3, retry_timeout: 5 };
 /** How much longer clients may wait than Patroni needs: for HAProxy and for us. */
 const ownPartMaxMs = 2_000;
+const startMs = 120_000;
+const pollMs = 50;
 
-const cluster = await PatroniCluster.start();
-const loaded = await LoadedInstances.start(cluster.url);
+interface Member {
+  readonly role: string;
+  readonly state: string;
+  readonly timeline?: number;
+}
+
+/** A Patroni process, and the PostgreSQL that it starts. */
+class PatroniNode {
+  #patroni: Subprocess;
+
+  constructor(
+    readonly port: number,
+    readonly apiPort: number,
+    readonly dataFolder: string,
+    readonly spawn: () => Subprocess,
+  ) {
+    this.#patroni = spawn();
+    // Before the folder is removed. Patroni's own end would leave PostgreSQL behind.
+    process.prependListener("exit", () => this.fail("killed"));
+  }
+
+  fail(failure: Failure): void {
+    if (failure === "stopped") {
+      this.#signal("SIGTERM");
+      return;
+    }
+    // Patroni is stopped first, so that it can't report that PostgreSQL has stopped.
+    this.#signal("SIGSTOP");
+    this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
+    if (failure === "killed") this.#signal("SIGKILL");
+  }
+
+  /** After that, Patroni makes it a replica of the new leader. */
+  async repair(failure: Failure): Promise<void> {
+    if (failure === "frozen") {
+      this.#signalPostgres("SIGCONT");
+      return this.#signal("SIGCONT");
+    }
+    await this.#patroni.exited;
+    this.#patroni = this.spawn();
+  }
+
+  /** Whether it is the leader, and PostgreSQL has been promoted: the lock comes first. */
+  async isWritable(): Promise<boolean> {
+    const response = await this.ask("/primary");
+    if (response?.status !== 200) return false;
+    const { role } = (await response.json()) as { role: string };
+    return role === "master" || role === "primary";
+  }
+
+  /** Asks Patroni's REST API; undefined if it does not respond. */
+  ask(path: string): Promise<Response | undefined> {
+    const signal = AbortSignal.timeout(1_000);
+    return fetch(`http://127.0.0.1:${this.apiPort}${path}`, { signal }).catch(() => undefined);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const { pid, exitCode, signalCode } = this.#patroni;
+    if (exitCode === null && signalCode === null) send(pid, signal);
+  }
+
+  #signalPostgres(signal: NodeJS.Signals): void {
+    try {
+      const [pid] = readFileSync(join(this.dataFolder, "postmaster.pid"), "utf8").split("\n");
+      signalAll({ pid: Number(pid), folder: this.dataFolder }, signal);
+    } catch {
+      // It doesn't run.
+    }
+  }
+}
+
+const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres", "haproxy");
+const folder = makeServerFolder();
+const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * names.length);
+const [clients, peers] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
+const etcdFlags = Object.entries({
+  name: "etcd",
+  "data-dir": join(folder, "etcd"),
+  "listen-client-urls": clients,
+  "advertise-client-urls": clients,
+  "listen-peer-urls": peers,
+  "initial-advertise-peer-urls": peers,
+  "initial-cluster": `etcd=${peers}`,
+}).map(([name, value]) => `--${name}=${value}`);
+spawnServer([etcd, "--enable-v2", ...etcdFlags], join(folder, "etcd.log"));
+const nodes = names.map((name, index) => {
+  const [port = 0, apiPort = 0] = ports.slice(2 * index);
+  const config = join(folder, `${name}.json`);
+  writeFileSync(config, JSON.stringify(configure(name, port, apiPort)));
+  const spawn = () => spawnServer([patroni, config], join(folder, `${name}.log`));
+  return new PatroniNode(port, apiPort, join(folder, name), spawn);
+});
+await settle();
+const admin = `postgres://postgres:${password}@127.0.0.1:${(await findLeader()).port}/postgres`;
+await runStatement(admin, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
+await runStatement(admin, "CREATE DATABASE plants OWNER plants");
+const urlOf = (port: number) => `postgres://plants:${password}@127.0.0.1:${port}/plants`;
+const proxyPort = await startDatabaseProxy("patroni.cfg", nodes, urlOf);
+const loaded = await LoadedInstances.start(urlOf(proxyPort));
 
 await prove({
   trials: "failures",
@@ -22,28 +141,90 @@ await prove({
   async run(seed) {
     const dice = makeDice(spread(seed));
     const failure = mix[seed % mix.length] as Failure;
-    const parts = { "ms without writes": 0, "ms of these ours": 0 };
+    let [gapMs, ownMs] = [0, 0];
     const fail = async (load: Workload) => {
       // At any moment of Patroni's loop.
       await Bun.sleep(1_000 + dice(timing.loop_wait * 1_000));
-      const leader = await cluster.leader();
+      const leader = await findLeader();
       const failedAtMs = performance.now();
       leader.fail(failure);
-      await cluster.leader(leader);
+      await findLeader(leader);
       const patroniMs = performance.now() - failedAtMs;
       await load.untilWritten();
-      const gapMs = Math.round(load.longestGapMs);
-      const ownMs = Math.max(0, Math.round(gapMs - patroniMs));
-      Object.assign(parts, { "ms without writes": gapMs, "ms of these ours": ownMs });
+      gapMs = Math.round(load.longestGapMs);
+      ownMs = Math.max(0, Math.round(gapMs - patroniMs));
       if (ownMs > ownPartMaxMs) loaded.ledger.fault(`our part of ${gapMs} ms is ${ownMs} ms`);
       await Bun.sleep(dice(3_000));
       await leader.repair(failure);
-      await cluster.settle();
-      return urlOf((await cluster.leader()).port);
+      await settle();
+      return urlOf((await findLeader()).port);
     };
     // A planned stop may be over within the two seconds that `/readyz` waits for the database.
     const faults = await loaded.audit(seed, fail, failure === "stopped");
+    const parts = { "ms without writes": gapMs, "ms of these ours": ownMs };
     return { faults, figures: { [failure]: 1, ...parts } };
   },
   conclude: () => loaded.stop(),
 });
+
+/** The primary, once the given node has failed. */
+function findLeader(failed?: PatroniNode): Promise<PatroniNode> {
+  const others = nodes.filter((node) => node !== failed);
+  const find = async () => {
+    const areWritable = await Promise.all(others.map((node) => node.isWritable()));
+    return others.find((_, index) => areWritable[index]);
+  };
+  return waitFor(find, undefined, startMs);
+}
+
+/** Waits until all nodes are there, on one timeline, and one of them is a synchronous standby. */
+async function settle(): Promise<void> {
+  const isSettled = async () => {
+    const response = await (await findLeader()).ask("/cluster");
+    const { members = [] } = ((await response?.json()) ?? {}) as { members?: Member[] };
+    await Bun.sleep(pollMs);
+    const areUp = members.every(({ state }) => state === "running" || state === "streaming");
+    const timelines = new Set(members.map(({ timeline }) => timeline));
+    const hasStandby = members.some(({ role }) => role === "sync_standby");
+    const areAll = members.length === names.length && timelines.size === 1;
+    return (areAll && areUp && hasStandby) || undefined;
+  };
+  await waitFor(isSettled, undefined, startMs);
+}
+
+function configure(name: string, port: number, apiPort: number): unknown {
+  const [api, address] = [`127.0.0.1:${apiPort}`, `127.0.0.1:${port}`];
+  return {
+    scope: "plants",
+    name,
+    restapi: { listen: api, connect_address: api },
+    // Not `etcd3`: with it, a leader of Patroni 3.0.2 that was frozen can overwrite the lock of
+    // its successor (patroni/patroni#2689), and confirmed writes are lost.
+    etcd: { host: `127.0.0.1:${etcdPort}` },
+    bootstrap: {
+      dcs: {
+        ...timing,
+        synchronous_mode: true,
+        postgresql: { use_pg_rewind: true, parameters: { max_connections: 200 } },
+      },
+      initdb: [{ encoding: "UTF8" }, "data-checksums"],
+    },
+    postgresql: {
+      listen: address,
+      connect_address: address,
+      data_dir: join(folder, name),
+      bin_dir: dirname(postgres),
+      pgpass: join(folder, `${name}.pgpass`),
+      authentication: {
+        superuser: { username: "postgres", password },
+        replication: { username: "replicator", password },
+        rewind: { username: "rewinder", password },
+      },
+      parameters: { unix_socket_directories: folder },
+      // Patroni's own commands talk over loopback, so nothing else is let in.
+      pg_hba: ["all all", "replication replicator"].map(
+        (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
+      ),
+    },
+  };
+}

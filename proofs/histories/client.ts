@@ -1,16 +1,8 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
-
-import type { LoggedEvent } from "../event-log.ts";
-import {
-  headerOf,
-  KeptConnection,
-  type RawResponse,
-  Unanswered,
-  writeRequest,
-} from "../kept-connection.ts";
+import type { LoggedEvent } from "../audit.ts";
+import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
+import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
-import type { RestartingService } from "../restarting-service.ts";
-import type { Deployment, GardenToken } from "./deployment.ts";
 import { type Call, type List, renderEvent, type Seen } from "./garden-model.ts";
 import type { Operation } from "./linearization.ts";
 
@@ -29,28 +21,19 @@ export interface Notebook {
   readonly faults: string[];
 }
 
-interface Reached {
-  readonly instance: RestartingService;
-  readonly port: number;
-  readonly connection: KeptConnection;
-}
-
 /** Of a list whose links are followed. */
 const pagesMax = 12;
 const pauseWhileDownMs = 2;
 
 export class Client {
-  #reached: Reached | undefined;
+  #reached: { instance: RestartingService; port: number; connection: KeptConnection } | undefined;
 
   constructor(
-    readonly options: {
-      readonly name: string;
-      readonly deployment: Deployment;
-      readonly notebook: Notebook;
-      readonly dice: Dice;
-      /** By default all of the deployment. */
-      readonly instances?: readonly RestartingService[];
-    },
+    readonly name: string,
+    readonly deployment: Deployment,
+    readonly notebook: Notebook,
+    readonly dice: Dice,
+    readonly instances = deployment.instances,
   ) {}
 
   async run(calls: Iterable<Call>): Promise<void> {
@@ -67,7 +50,7 @@ export class Client {
 
   /** After an unknown outcome, a read or a create with a key is sent again. */
   async #ask(call: Call): Promise<string> {
-    const { operations, seenIds, faults } = this.options.notebook;
+    const { operations, seenIds, faults } = this.notebook;
     const isRead = !["create", "put", "delete"].includes(call.kind);
     const isSafe = isRead || (call.kind === "create" && call.key !== undefined);
     for (;;) {
@@ -81,45 +64,42 @@ export class Client {
   }
 
   async #send(call: Call): Promise<Operation> {
-    const { name, deployment, notebook, dice } = this.options;
-    const { user, token } = notebook.tokens[dice(notebook.tokens.length)] as GardenToken;
+    const { tokens, seen, faults } = this.notebook;
+    const { user, token } = tokens[this.dice(tokens.length)] as GardenToken;
     const { instance, port, connection } = await this.#reach();
-    const who = `${name} at ${port}`;
     const isKilled = () => instance.process?.port !== port;
-    const calledAtMs = performance.now();
+    const operation = { who: `${this.name} at ${port}`, user, call, calledAtMs: performance.now() };
     try {
-      const response = await connection.ask(writeCall(call, token));
+      const raw = await connection.ask(writeCall(call, token));
       const endedAtMs = performance.now();
-      const entityTag = headerOf(response, "etag");
+      const entityTag = raw.headers.get("etag");
       if (entityTag && (call.kind === "get" || call.kind === "put")) {
-        notebook.seen.push({ id: call.id, ...JSON.parse(`${response.body}`), entityTag });
+        seen.push({ id: call.id, ...JSON.parse(`${raw.body}`), entityTag });
       }
-      if (response.status !== 503) {
-        return { who, user, call, response: readResponse(call, response), calledAtMs, endedAtMs };
-      }
+      const response = readResponse(call, raw);
+      if (raw.status !== 503) return { ...operation, response, endedAtMs };
     } catch (error) {
       const isExpected = error instanceof Unanswered && isKilled();
-      if (!isExpected) notebook.faults.push(`${who}, ${call.kind}: ${error}`);
+      if (!isExpected) faults.push(`${operation.who}, ${call.kind}: ${error}`);
     }
     let endedAtMs = Number.POSITIVE_INFINITY;
     // On PostgreSQL, a statement that was sent may outlive its client.
-    if (isKilled() && deployment.engine === "sqlite") {
+    if (isKilled() && this.deployment.engine === "sqlite") {
       await instance.exits.get(port);
       endedAtMs = performance.now();
     }
-    return { who, user, call, response: undefined, calledAtMs, endedAtMs };
+    return { ...operation, response: undefined, endedAtMs };
   }
 
   /** An instance that is up, over the last connection or, now and then, a new one. */
-  async #reach(): Promise<Reached> {
-    const { deployment, dice, instances = deployment.instances } = this.options;
-    if (this.#reached && !this.#reached.connection.isOver && dice(3) > 0) return this.#reached;
-    this.#reached?.connection.close();
+  async #reach() {
+    const reached = this.#reached;
+    if (reached && !reached.connection.isOver && this.dice(3) > 0) return reached;
+    reached?.connection.close();
     for (;;) {
-      const instance = instances[dice(instances.length)] as RestartingService;
+      const instance = this.instances[this.dice(this.instances.length)] as RestartingService;
       const { port } = instance;
-      const connection =
-        port && (await KeptConnection.open({ port, isSecure: false }).catch(() => undefined));
+      const connection = port && (await KeptConnection.open({ port }).catch(() => undefined));
       if (connection) {
         this.#reached = { instance, port, connection };
         return this.#reached;
@@ -137,54 +117,52 @@ function writeCall(call: Call, token: string): string {
     headers["If-Match"] = call.ifMatch === "*" ? "*" : call.ifMatch.entityTag;
   }
   if ("isForNew" in call) headers["If-None-Match"] = "*";
+  const write = (line: string, body?: string) =>
+    writeRequest(line, { token, headers, ...(body !== undefined && { body }) });
   switch (call.kind) {
     case "create":
     case "put": {
       const { kind, id, name, tag } = call;
       const given = id === undefined ? "" : `"id":${id},`;
       const body = `{${given}"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
-      const line = kind === "create" ? "POST /plants" : `PUT /plants/${id}`;
-      return writeRequest(line, { token, headers, body });
+      return write(kind === "create" ? "POST /plants" : `PUT /plants/${id}`, body);
     }
     case "delete":
-      return writeRequest(`DELETE /plants/${call.id}`, { token, headers });
+      return write(`DELETE /plants/${call.id}`);
     case "get":
-      return writeRequest(`GET /plants/${call.id}`, { token });
+      return write(`GET /plants/${call.id}`);
     case "count":
-      return writeRequest("GET /me", { token });
+      return write("GET /me");
     case "events":
-      return writeRequest(`GET /events?limit=1000&after=${call.after}`, { token });
+      return write(`GET /events?limit=1000&after=${call.after}`);
     case "list": {
-      const query = [
-        ...(call.include ? [`include=${call.include}`] : []),
-        ...(call.limit === undefined ? [] : [`limit=${call.limit}`]),
-        ...(call.after === undefined ? [] : [`after=${call.after}`]),
-      ];
-      return writeRequest(`GET /plants?${query.join("&")}`, { token });
+      const { include, limit, after } = call;
+      const query = Object.entries({ include, limit, after })
+        .filter(([, value]) => value !== undefined)
+        .map(([name, value]) => `${name}=${value}`);
+      return write(`GET /plants?${query.join("&")}`);
     }
   }
 }
 
 /** A response as the model has it. */
-function readResponse(call: Call, response: RawResponse): string {
-  const { status } = response;
+function readResponse(call: Call, { status, headers, body }: RawResponse): string {
   if (status >= 400) return String(status);
-  const body = response.body.toString();
-  if (call.kind === "events") return [status, readEvents(body, call.after)].join(" ");
-  const link = headerOf(response, "link");
+  const text = body.toString();
+  if (call.kind === "events") return [status, readEvents(text, call.after)].join(" ");
+  const link = headers.get("link");
   const parts = [
-    headerOf(response, "location"),
-    headerOf(response, "idempotency-replayed") && "replayed",
+    headers.get("location"),
+    headers.get("idempotency-replayed") && "replayed",
     link && `next ${/after=(-?\d+).*; rel="next"$/.exec(link)?.[1]}`,
-    call.kind === "count" ? JSON.parse(body)[call.of] : body,
+    call.kind === "count" ? JSON.parse(text)[call.of] : text,
   ];
-  return [status, ...parts.filter((part) => part !== undefined && part !== "")].join(" ");
+  return [status, ...parts.filter((part) => part !== null && part !== "")].join(" ");
 }
 
 /** As the model has them: in order, and without their numbers. */
 function readEvents(body: string, after: number): string {
-  const events = readList<LoggedEvent>(body);
-  const rendered = events.map(({ seq, type, user, plant }, index) =>
+  const rendered = readList<LoggedEvent>(body).map(({ seq, type, user, plant }, index) =>
     seq === after + index + 1 ? renderEvent(type, user, plant) : `${seq} after a gap`,
   );
   return rendered.join("\n");

@@ -5,26 +5,19 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import {
+  callAnew,
   type RunningService,
   startService,
   waitFor,
 } from "../../test/end-to-end/running-service.ts";
-import { NoResponse, parseResponse } from "../kept-connection.ts";
 
 setDefaultTimeout(120_000);
 
-/** Long enough for a packet of its own, and for a response that should not come. */
+/** Long enough for a packet of its own. */
 const pauseMs = 30;
-const silenceMs = 300;
 /** Sent last on the same connection, to see whether it is open and in step. */
 const probeId = "still-in-step";
-const probe = `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${probeId}\r\n\r\n`;
-
-/** Steps between what is sent: `halfClose` closes the client's side, `leave` the connection. */
-type Step = string | typeof pause | typeof halfClose | typeof leave;
-const pause = Symbol("pause");
-const halfClose = Symbol("half-close");
-const leave = Symbol("leave");
+const probe = `GET /healthz HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${probeId}\r\nConnection: close\r\n\r\n`;
 
 /** Stands for the real token, and is as long, so that lengths can be computed beforehand. */
 const tokenMark = `plant_${"T".repeat(49)}`;
@@ -52,7 +45,6 @@ const create = (body: string, ...headers: readonly string[]) =>
 const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
 const chunks = (...text: readonly string[]) => post(chunked) + text.join("");
 const filled = (bytes: number) => get(`X: ${"x".repeat(bytes - get("X: ").length)}`);
-const many = (count: number) => get(...Array.from({ length: count - 2 }, (_, at) => `X-${at}: x`));
 
 /** What an attacker wants to run on somebody else's connection. */
 const smuggled = head(`DELETE /plants/${victimId} HTTP/1.1`, host, authorization);
@@ -63,24 +55,21 @@ const hiding = (request: string, ...headers: readonly string[]) =>
   head(`${request} HTTP/1.1`, host, ...headers, length(smuggled.length)) + smuggled;
 
 /**
- * By the outcome: every status in order, and what happens to the connection: "open" for the next
- * request, "closed", or "waiting" for more of this one. "closed" alone means no response. "refused"
- * is any status from 400 on: which one the runtime chooses may depend on the processor.
+ * By the outcome: every status in order, and whether the connection is "open" for the next request.
+ * "closed" alone means no response. "refused" is any status from 400 on: which one the runtime
+ * chooses may depend on the processor. The parts of an array are sent as packets of their own.
  */
-const cases: Readonly<Record<string, Readonly<Record<string, string | readonly Step[]>>>> = {
+const cases: Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>> = {
   "refused closed": {
     "a length that covers a request after the last chunk (CL.TE)":
       post(length(hidden.length), chunked) + hidden,
     "a length that ends within the chunks (TE.CL)":
       post(length(4), chunked) + chunk(smuggled) + lastChunk,
-    "a length and chunks that agree": post(length(whole.length), chunked) + whole,
     "Transfer-Encoding twice, one unknown (TE.TE)":
       post(chunked, "Transfer-Encoding: cow") + hidden,
     "a space before the colon": post("Transfer-Encoding : chunked") + hidden,
     "a folded header": post("Transfer-Encoding:\r\n chunked") + hidden,
     "a bare line feed between headers": post("X: y\nTransfer-Encoding: chunked") + hidden,
-    "a bare carriage return between headers":
-      post("X: y\rTransfer-Encoding: chunked", length(fern.length)) + fern,
     "chunks in HTTP/1.0": post(chunked).replace("/1.1", "/1.0") + whole,
     "a GET whose chunks hold a request": get(chunked) + chunk(smuggled) + lastChunk,
     ...Object.fromEntries(
@@ -105,27 +94,20 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
       `f;\n${fern}\r\n0\r\n\r\n\r\n${fern}\r\n`,
       lastChunk + smuggled,
     ),
-    "a size line that ends with a bare line feed": chunks(`f\n${fern}\r\n${lastChunk}`),
     "data without an end": chunks(`f\r\n${fern}${lastChunk}`, smuggled),
     "a request in place of the last chunk": chunks(chunk(fern), smuggled),
-    "a request in place of the last empty line": chunks(chunk(fern), "0\r\n", smuggled),
     "a trailer": chunks(chunk(fern), "0\r\nContent-Length: 5\r\n\r\n"),
     "bare line feeds throughout": get().replaceAll("\r\n", "\n"),
-    "a name with a zero byte": get("X\0Y: a"),
     "a proxy's greeting (PROXY v1)": `PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n${get()}`,
-    "the greeting of HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "CONNECT to an authority": head("CONNECT plants.example:443 HTTP/1.1", host, authorization),
     "headers of 16 KiB and 1 byte": filled(16 * kibi + 1),
-    "199 headers": many(199),
     "headers that never end": `${get().slice(0, -2)}X: ${"x".repeat(100 * kibi)}`,
     "a target that never ends": `GET /${"x".repeat(100 * kibi)}`,
   },
   "200 open": {
     "headers of 16 KiB": filled(16 * kibi),
-    "198 headers": many(198),
-    "Connection names the token's header": get("Connection: Authorization"),
     "an upgrade to HTTP/2": get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"),
-    "a request in two packets, cut in the line end": [get().slice(0, -1), pause, "\n"],
+    "a request in two packets, cut in the line end": [get().slice(0, -1), "\n"],
   },
   "400 open": {
     "Transfer-Encoding with an underscore":
@@ -142,7 +124,6 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
     "a length over every limit, and a request for a body": post(length(kibi ** 2 + 1)) + smuggled,
     "chunks over the limit, and a request after them": [
       chunks(chunk(fern.padEnd(64 * kibi + 1))),
-      pause,
       lastChunk + smuggled,
     ],
   },
@@ -150,32 +131,22 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly S
     "the same length twice, with a request after it": create(fern, length(fern.length)) + smuggled,
   },
   "400 refused closed": {
-    "a body that has one byte too many": [post(length(14)) + fern.slice(0, 14), pause, "}"],
+    "a body that has one byte too many": [post(length(14)) + fern.slice(0, 14), "}"],
   },
   "200 refused closed": {
     "a malformed request between two lists": `${get()}GET\r\n\r\n${smuggled}`,
   },
   "200 closed": {
     "Connection: close, and a request after it": get("Connection: close") + smuggled,
-    "a list, and the client closes its side": [get(), halfClose],
   },
   "200 200 200 open": { "three lists at once": get().repeat(3) },
   "200 201 open": { "a create after a list": get() + create(fern) },
   "100 201 open": {
-    "Expect: 100-continue": [post(length(15), "Expect: 100-continue"), pause, fern],
+    "Expect: 100-continue": [post(length(15), "Expect: 100-continue"), fern],
   },
-  waiting: {
-    "a body that lacks one byte": post(length(16)) + fern,
-    "no last chunk": chunks(chunk(fern)),
-  },
-  "201 waiting": { "a last chunk without its empty line": chunks(chunk(fern), "0\r\n") },
   closed: {
     "a create after the last chunk of another": chunks(whole, post(length(0))),
     "a list after a create that waits for the disk": create(fern) + get(),
-    "half a body, and the client closes its side": [post(length(15)), fern.slice(0, 5), halfClose],
-    "chunks without a last one, and the client closes its side": [chunks(chunk(fern)), halfClose],
-    "a create, and the client leaves": [create(fern), leave],
-    "half a body, and the client leaves": [post(length(15)), "{", pause, leave],
   },
 };
 
@@ -183,7 +154,7 @@ let service: RunningService;
 
 beforeAll(async () => {
   service = await startService();
-  await createAnew(`{"name":"Victim","id":${victimId}}`);
+  await callAnew(service, "POST /plants", { body: `{"name":"Victim","id":${victimId}}` });
 });
 
 afterAll(() => service[Symbol.asyncDispose]());
@@ -193,7 +164,7 @@ const listed = Object.entries(cases).flatMap(([outcome, named]) =>
 );
 
 test.each(listed)("%s: %s", async (_, outcome, sent) => {
-  const played = await play(typeof sent === "string" ? [sent] : sent, outcome);
+  const played = await play([sent].flat());
   const isRefused = outcome.includes("refused");
   const seen = isRefused ? played.replace(/[45]\d\d(?= closed)/, "refused") : played;
   // A response that has to wait lets the runtime close the connection, and on a busy machine, a
@@ -201,7 +172,7 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   const isCut = /^200 20\d/.test(outcome) && outcome.startsWith(seen.replace("closed", ""));
   if (!isCut) expect(seen).toBe(outcome);
   // Writes are committed in order, so earlier ones are done after one more.
-  await createAnew('{"name":"Last"}');
+  await callAnew(service, "POST /plants", { body: '{"name":"Last"}' });
   const plants = await (await service.call("GET /plants?include=id")).json();
   expect(plants).toContainEqual({ id: victimId, name: "Victim", tag: "" });
   // A create without a response may have been done. A refused one must not.
@@ -210,57 +181,29 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   for (const { id } of others) await service.call(`DELETE /plants/${id}`);
 });
 
-function createAnew(body: string): Promise<Response> {
-  return service.call("POST /plants", { body, headers: { Connection: "close" } });
-}
-
-/** Returns the outcome. The expected one says what to wait for. */
-async function play(steps: readonly Step[], expected: string): Promise<string> {
-  const socket = connect({ host: "127.0.0.1", port: service.port, allowHalfOpen: true });
-  let received = Buffer.alloc(0);
-  let isClosed = false;
+/** Returns the statuses, and whether the connection was open for a last request. */
+async function play(packets: readonly string[]): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port: service.port });
+  let [received, isClosed] = ["", false];
+  const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
   socket.on("data", (bytes: Buffer) => {
-    received = Buffer.concat([received, bytes]);
+    received += bytes.toString("latin1");
   });
-  const close = () => {
-    isClosed = true;
-  };
-  for (const event of ["end", "close", "error"]) socket.on(event, close);
-  const untilResponses = (count: number) =>
-    waitFor(() => isClosed || readStatuses(received, isClosed).length >= count || undefined);
-  try {
-    for (const step of steps) {
-      if (step === pause) await Bun.sleep(pauseMs);
-      else if (step === halfClose) socket.end();
-      else if (step === leave) socket.destroy();
-      else socket.write(Buffer.from(step.replaceAll(tokenMark, service.token), "latin1"));
-    }
-    const count = expected.split(" ").length - 1;
-    await untilResponses(expected.endsWith("closed") ? Number.POSITIVE_INFINITY : count);
-    if (expected.endsWith("waiting")) await Bun.sleep(silenceMs);
-    if (expected.endsWith("open") && !isClosed) {
-      socket.write(probe);
-      await waitFor(() => isClosed || received.includes(probeId) || undefined);
-    }
-    const statuses = readStatuses(received, isClosed);
-    if (isClosed) return [...statuses, "closed"].join(" ");
-    const isOpen = received.includes(probeId);
-    return [...(isOpen ? statuses.slice(0, -1) : statuses), isOpen ? "open" : "waiting"].join(" ");
-  } finally {
-    socket.destroy();
+  for (const event of ["end", "close", "error"]) {
+    socket.on(event, () => {
+      isClosed = true;
+    });
   }
-}
-
-/** Of all complete responses, interim ones included. */
-function readStatuses(received: Buffer, isEnded: boolean): string[] {
-  const found: string[] = [];
-  for (let rest = received; rest.length > 0; ) {
-    const interim = /^HTTP\/1\.1 (1\d\d)[\s\S]*?\r\n\r\n/.exec(rest.toString("latin1"));
-    const response = interim ? undefined : parseResponse(rest, isEnded);
-    if (response instanceof NoResponse) return [...found, `(${response.message})`];
-    if (!interim && response === undefined) break;
-    found.push(interim?.[1] ?? String(response?.status));
-    rest = interim ? rest.subarray(interim[0].length) : Buffer.from(response?.surplus ?? "");
+  for (const [index, packet] of packets.entries()) {
+    if (index > 0) await Bun.sleep(pauseMs);
+    socket.write(Buffer.from(packet.replaceAll(tokenMark, service.token), "latin1"));
   }
-  return found;
+  await waitFor(() => isClosed || statuses().some((status) => status !== "100") || undefined);
+  // So that it can close the connection after the response.
+  await Bun.sleep(pauseMs);
+  if (!isClosed) socket.write(probe);
+  await waitFor(() => isClosed || undefined);
+  socket.destroy();
+  const isOpen = received.includes(probeId);
+  return [...statuses().slice(0, isOpen ? -1 : undefined), isOpen ? "open" : "closed"].join(" ");
 }

@@ -1,9 +1,8 @@
 /** The crowds that try to stop the service or hold up others: a few lines each. */
 
 export interface Crowd {
-  readonly name: string;
-  /** How many connections there are at once. */
-  readonly connections: number;
+  /** How many connections there are at once; 600 by default. */
+  readonly connections?: number;
   /** What a connection sends. `turn` counts all requests of the crowd. */
   readonly send: (token: string, turn: number) => string;
   /**
@@ -27,8 +26,6 @@ export interface Crowd {
   /** Meanwhile, another user creates plants with long names in that garden. */
   readonly isWritten?: boolean;
   readonly durationMs?: number;
-  /** Connections that the service closes come back at once instead of after a few milliseconds. */
-  readonly comesBackAtOnce?: boolean;
   /** The crowd has JWTs of an issuer that the service trusts, all with a wrong signature. */
   readonly hasForgedJwts?: boolean;
   /** What `/healthz` may take in the median if other than usual, and other calls in proportion. */
@@ -43,237 +40,131 @@ const json = "Content-Type: application/json";
 function request(line: string, token: string, headers: readonly string[] = [], body?: string) {
   const lines = [`${line} HTTP/1.1`, "Host: a", ...headers];
   if (token !== "") lines.push(`Authorization: Bearer ${token}`);
-  if (body !== undefined) lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
+  if (body !== undefined) lines.push(json, `Content-Length: ${Buffer.byteLength(body)}`);
   return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
 }
 
 /** Stands for the path of the API reference's library. */
 export const libraryMark = "/LIBRARY";
 
+const plants = 20_000;
 /** An idle connection is closed after 30 seconds, even one whose request was refused. */
-const stay = { durationMs: 41_000, openMsMax: 36_000 };
+const stay = { connections: 5_000, next: "wait", durationMs: 41_000, openMsMax: 36_000 } as const;
 const unfinished = (token: string) =>
-  request("POST /plants", token, [json, "Content-Length: 9"]).concat("{");
-const unfinishedLong = (token: string) =>
-  request("POST /plants", token, [json], " ".repeat(65_536)).slice(0, -16);
-const repeat = (plant: string, count: number) => `[${Array<string>(count).fill(plant)}]`;
-const longName = "🌱".repeat(150);
+  request("POST /plants", token, [], " ".repeat(65_536)).slice(0, -16);
+const bulkOf = (count: number, plant: () => string) => `[${Array.from({ length: count }, plant)}]`;
+export const longPlant = `{"name":"${"🌱".repeat(200)}"}`;
 const randomId = () => Math.floor(Math.random() * 2 ** 52);
-const randomBulk = () =>
-  `[${Array.from({ length: 256 }, () => `{"name":"${longName}","id":${randomId()}}`)}]`;
+const randomPlant = () => `{"name":"${"🌱".repeat(150)}","id":${randomId()}}`;
 const randomKey = () => `Idempotency-Key: ${randomId()}-${randomId()}`;
 /** All but the first are refused, so the garden doesn't grow. */
-const takenIds = repeat('{"name":"Fern","id":1}', 1_000);
-const unknownFields = repeat(`{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`, 10_000);
+const takenIds = bulkOf(1_000, () => '{"name":"Fern","id":1}');
+const unknownFields = bulkOf(
+  10_000,
+  () => `{${Array.from({ length: 8 }, (_, at) => `"${at}":1`)}}`,
+);
 const deletedIds = `{"ids":[${Array.from({ length: 10_000 }, (_, at) => at * 2)}]}`;
-const createBody = '{"name":"Fern"}';
-const chunked = (token: string, chunks: string) =>
-  `${request("POST /plants", token, [json, "Transfer-Encoding: chunked"])}${chunks}0\r\n\r\n`;
-const oneByteChunks = chunked("", "1\r\n \r\n".repeat(100_000));
-const fiveKilobytes = request("POST /plants", "", [json], " ".repeat(5_000));
-const oneMebibyte = request("POST /plants/bulk", "", [json], " ".repeat(1_048_576));
-const listen = (token: string, after?: string) =>
-  request("GET /events", token, [
-    "Accept: text/event-stream",
-    ...(after === undefined ? [] : [`Last-Event-ID: ${after}`]),
-  ]);
+const oneByteChunks = `${request("POST /plants", "", [json, "Transfer-Encoding: chunked"])}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const fiveKilobytes = request("POST /plants", "", [], " ".repeat(5_000));
+const oneMebibyte = request("POST /plants/bulk", "", [], " ".repeat(1_048_576));
+const listen = (token: string, ...headers: readonly string[]) =>
+  request("GET /events", token, ["Accept: text/event-stream", ...headers]);
 
-export const crowds: readonly Crowd[] = [
-  {
-    name: "unfinished bodies, one write token",
-    connections: 4_000,
-    send: unfinished,
-    next: "wait",
+export const crowds: Readonly<Record<string, Crowd>> = {
+  "unfinished bodies of 64 KiB": {
+    ...{ connections: 8_000, users: 4, send: unfinished, next: "wait" },
     // They are all refused after 15 seconds.
-    durationMs: 20_000,
+    ...{ durationMs: 20_000, grownMbMax: 100 },
   },
-  {
-    name: "unfinished bodies of 64 KiB",
-    connections: 8_000,
-    users: 4,
-    send: unfinishedLong,
-    next: "wait",
-    durationMs: 20_000,
-    grownMbMax: 100,
+  "unfinished bodies of 64 KiB, no token": {
+    ...{ connections: 8_000, send: () => unfinished(""), next: "wait" },
+    ...{ waveMs: 3_000, grownMbMax: 100 },
   },
-  {
-    name: "unfinished bodies of 64 KiB, no token",
-    connections: 8_000,
-    send: () => unfinishedLong(""),
-    next: "wait",
-    waveMs: 3_000,
-    grownMbMax: 100,
+  "5,000 unread copies of the library, no token": {
+    ...{ connections: 5_000, send: () => request(`GET ${libraryMark}`, ""), reads: "never" },
+    ...{ medianMsMax: 250, grownMbMax: 150 },
   },
-  {
-    name: "5,000 unread copies of the library, no token",
-    connections: 5_000,
-    send: () => request(`GET ${libraryMark}`, ""),
-    reads: "never",
-    medianMsMax: 250,
-    grownMbMax: 150,
-  },
-  {
-    name: "bulks with ids, keys and long names",
+  "bulks with ids, keys and long names": {
     connections: 240,
-    send: (token) => request("POST /plants/bulk", token, [json, randomKey()], randomBulk()),
+    send: (token) => request("POST /plants/bulk", token, [randomKey()], bulkOf(256, randomPlant)),
   },
-  {
-    name: "HEADs of 1,000 plants",
-    connections: 600,
-    plants: 20_000,
-    hasNoBody: true,
+  "bulks of unknown fields": {
+    connections: 100,
+    send: (token) => request("POST /plants/bulk", token, [], unknownFields),
+  },
+  "bulk deletes of 10,000": {
+    ...{ connections: 100, plants },
+    send: (token) => request("POST /plants/bulk-delete", token, [], deletedIds),
+  },
+  "unread bulk results": {
+    ...{ users: 4, reads: "never", grownMbMax: 100 },
+    send: (token) => request("POST /plants/bulk", token, [], takenIds),
+  },
+  "HEADs of 1,000 plants": {
+    ...{ plants, hasNoBody: true },
     send: (token, turn) => request(`HEAD /plants?limit=1000&after=${turn % 18_000}`, token),
   },
-  {
-    name: "lists of 500, each another one",
-    connections: 600,
-    plants: 20_000,
-    send: (token, turn) => request(`GET /plants?limit=500&after=${turn % 19_000}`, token),
-  },
-  {
-    name: "lists of 20,000",
-    connections: 600,
-    plants: 20_000,
-    send: (token) => request("GET /plants", token),
-  },
-  {
-    name: "unread bulk results",
-    connections: 600,
-    users: 4,
-    send: (token) => request("POST /plants/bulk", token, [json], takenIds),
-    reads: "never",
-    grownMbMax: 100,
-  },
-  {
-    name: "slow readers",
-    connections: 400,
-    users: 4,
+  "lists of 20,000": { plants, send: (token) => request("GET /plants", token) },
+  "slow readers": {
     // A list of 7.4 MB: more than the kernel buffers for a connection.
-    plants: 6_000,
-    plantName: "🌱".repeat(200),
-    send: (token) => request("GET /plants", token),
-    reads: "slowly",
-    grownMbMax: 100,
+    ...{ connections: 400, users: 4, plants: 6_000, plantName: "🌱".repeat(200) },
+    ...{ send: (token) => request("GET /plants", token), reads: "slowly", grownMbMax: 100 },
   },
-  {
-    name: "unknown tokens",
-    connections: 600,
+  "unknown tokens": {
     send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
   },
-  {
-    name: "empty chunked bodies, no token",
-    connections: 100,
-    send: () => chunked("", ""),
-    comesBackAtOnce: true,
-    medianMsMax: 100,
-  },
-  {
-    name: "bodies of one-byte chunks, no token",
-    connections: 100,
-    send: () => oneByteChunks,
-    comesBackAtOnce: true,
-    medianMsMax: 250,
-  },
-  {
-    name: "kept connections with bodies of 5 KB, no token",
-    connections: 8_000,
-    send: () => fiveKilobytes,
-    medianMsMax: 250,
-  },
-  {
-    name: "bodies of 1 MiB, no token",
-    connections: 2_000,
-    send: () => oneMebibyte,
-    medianMsMax: 250,
-    grownMbMax: 150,
-  },
-  {
-    name: "JWTs with a wrong signature",
-    connections: 600,
+  "JWTs with a wrong signature": {
     hasForgedJwts: true,
     send: (token, turn) => request("GET /plants", `${token}${String(turn).padStart(12, "0")}`),
   },
-  {
-    name: "creates with ids and keys",
-    connections: 600,
-    send: (token) =>
-      request("POST /plants", token, [json, randomKey()], `{"name":"Fern","id":${randomId()}}`),
+  "bodies of one-byte chunks, no token": {
+    ...{ connections: 100, send: () => oneByteChunks, medianMsMax: 250 },
   },
-  {
-    name: "PUTs of one plant",
-    connections: 600,
-    send: (token) => request("PUT /plants/7", token, [json], createBody),
+  "kept connections with bodies of 5 KB, no token": {
+    ...{ connections: 8_000, send: () => fiveKilobytes, medianMsMax: 250 },
   },
-  {
-    name: "connections that come and go",
-    connections: 600,
-    send: () => request("GET /plants", ""),
-    next: "leave",
+  "bodies of 1 MiB, no token": {
+    ...{ connections: 2_000, send: () => oneMebibyte, medianMsMax: 250, grownMbMax: 150 },
   },
-  {
-    name: "pipelined gets",
-    connections: 200,
-    plants: 20_000,
+  "creates with ids and keys": {
+    send: (token) => request("POST /plants", token, [randomKey()], randomPlant()),
+  },
+  "connections that come and go": { send: () => request("GET /plants", ""), next: "leave" },
+  "pipelined gets": {
+    ...{ connections: 200, plants, next: "leave" },
     send: (token) => request("GET /plants/7", token).repeat(40),
-    next: "leave",
   },
-  {
-    name: "searches",
-    connections: 600,
-    plants: 20_000,
-    send: (token, turn) => request(`GET /plants?limit=20&q=none${turn}`, token),
-  },
-  {
-    name: "searches without a limit",
-    connections: 600,
-    plants: 20_000,
-    send: (token, turn) => request(`GET /plants?q=none${turn}`, token),
-  },
-  {
-    name: "tag counts",
-    connections: 600,
-    plants: 20_000,
-    // Each another one, so that none is cached.
+  searches: { plants, send: (token, turn) => request(`GET /plants?q=none${turn}`, token) },
+  // Each another one, so that none is cached.
+  "tag counts": {
+    plants,
     send: (token, turn) => request(`GET /tags?limit=${1_000 + turn}`, token),
   },
-  {
-    name: "bulk deletes of 10,000",
-    connections: 100,
-    plants: 20_000,
-    send: (token) => request("POST /plants/bulk-delete", token, [json], deletedIds),
+  "/readyz": { send: () => request("GET /readyz", "") },
+  "/metrics": { send: () => request("GET /metrics", "") },
+  "listeners that never read": {
+    ...{ connections: 2_560, users: 40, isWritten: true, send: (token) => listen(token) },
+    ...{ reads: "never", durationMs: 12_000, grownMbMax: 100 },
   },
-  { name: "/readyz", connections: 600, send: () => request("GET /readyz", "") },
-  { name: "/metrics", connections: 600, send: () => request("GET /metrics", "") },
-  {
-    name: "bulks of unknown fields",
-    connections: 100,
-    send: (token) => request("POST /plants/bulk", token, [json], unknownFields),
+  "listeners that start over": {
+    ...{ users: 10, plants, waveMs: 1_500 },
+    send: (token) => listen(token, "Last-Event-ID: 0"),
   },
-  {
-    name: "listeners that never read",
-    connections: 2_560,
-    users: 40,
-    isWritten: true,
-    send: (token) => listen(token),
-    reads: "never",
-    durationMs: 12_000,
-    grownMbMax: 100,
+  "unfinished heads": { ...stay, send: () => "GET /plants HTTP/1.1\r\n", drip: "X: y\r\n" },
+  "idle connections": { ...stay, send: () => "" },
+};
+
+/** Ten times as many of these as the service can serve; the garden has 3,000 plants. */
+export const overloads: Readonly<Record<string, Crowd>> = {
+  creates: { send: (token) => request("POST /plants", token, [], '{"name":"Fern"}') },
+  // So many that caching them doesn't help.
+  "lists of 1,000": {
+    send: (token, turn) => request(`GET /plants?limit=1000&after=${turn % 997}`, token),
   },
-  {
-    name: "listeners that start over",
-    connections: 600,
-    users: 10,
-    plants: 20_000,
-    send: (token) => listen(token, "0"),
-    waveMs: 1_500,
+  "creates and lists of 20": {
+    send: (token, turn) =>
+      turn % 2 === 0
+        ? request("POST /plants", token, [], '{"name":"Fern"}')
+        : request("GET /plants?limit=20", token),
   },
-  {
-    name: "unfinished heads",
-    connections: 5_000,
-    send: () => "GET /plants HTTP/1.1\r\n",
-    next: "wait",
-    drip: "X: y\r\n",
-    ...stay,
-  },
-  { name: "idle connections", connections: 5_000, send: () => "", next: "wait", ...stay },
-];
+};

@@ -3,16 +3,16 @@
  * status and the length are parsed. When its standard input ends, it prints what it has seen.
  */
 import type { Socket } from "bun";
-import { type Crowd, crowds, libraryMark } from "./crowds.ts";
+import { type Crowd, crowds, libraryMark, overloads } from "./crowds.ts";
 
 export interface FloodOrder {
   readonly crowd: string;
   readonly connections: number;
   readonly ports: readonly number[];
-  /** How many of 127.0.0.1, 127.0.0.2 … the crowd connects to. */
-  readonly addresses: number;
   readonly tokens: readonly string[];
-  readonly library: string;
+  readonly library?: string;
+  /** After a 503, a connection waits as `Retry-After` says. */
+  readonly isPatient?: boolean;
 }
 
 export interface FloodReport {
@@ -20,6 +20,8 @@ export interface FloodReport {
   readonly statuses: Record<string, number>;
   /** How long a connection was open, at most. */
   readonly openMs: number;
+  /** How many good responses came within a second, per second. */
+  readonly goodPerSecond: number;
 }
 
 interface Member {
@@ -31,6 +33,8 @@ interface Member {
 interface State {
   readonly member: Member;
   readonly openedAtMs: number;
+  sentAtMs: number;
+  status: string;
   /** How many bytes of a response are missing; `undefined` between responses. */
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
@@ -38,22 +42,23 @@ interface State {
 }
 
 const returnMs = 5;
-/** As `Retry-After` says. Only crowds that don't read obey it: they are there to stay. */
 const retryMs = 1_000;
+const goodMs = 1_000;
 /** How often slow readers take what has arrived: each once in ten seconds. */
 const slowStepMs = 100;
 const slowSteps = 100;
-const dripMs = 1_000;
 
 const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
-const crowd = crowds.find(({ name }) => name === order.crowd) as Crowd;
+const crowd = (crowds[order.crowd] ?? overloads[order.crowd]) as Crowd;
 const { next = "again", reads, waveMs, drip } = crowd;
-const { tokens, ports, addresses, library } = order;
-const report = { statuses: {} as Record<string, number>, openMs: 0 };
+const { tokens, ports, library = "" } = order;
+const startedAtMs = performance.now();
+const statuses: Record<string, number> = {};
+let [openMs, good, turn] = [0, 0, 0];
 const members = Array.from({ length: order.connections }, (_, number): Member => {
   return { number, socket: undefined };
 });
-let turn = 0;
+const lastChunk = Buffer.from("0\r\n\r\n");
 
 const handlers = {
   data(socket: Socket<State>, bytes: Buffer) {
@@ -61,11 +66,12 @@ const handlers = {
     if (bytes.length === 0) return;
     if (state.missing === undefined) {
       const head = bytes.toString("latin1", 0, 1_024);
-      const status = head.slice(9, 12);
-      report.statuses[status] = (report.statuses[status] ?? 0) + 1;
-      if (reads && status === "503") return leave(socket, retryMs);
+      state.status = head.slice(9, 12);
+      statuses[state.status] = (statuses[state.status] ?? 0) + 1;
+      // Crowds that don't read are there to stay.
+      if (reads && state.status === "503") return leave(socket, retryMs);
       const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
-      const hasBody = status !== "204" && !crowd.hasNoBody;
+      const hasBody = state.status !== "204" && !crowd.hasNoBody;
       state.missing = head.indexOf("\r\n\r\n") + 4 + (hasBody ? Number(length) : 0);
     }
     state.missing -= bytes.length;
@@ -73,8 +79,11 @@ const handlers = {
     const isChunked = state.missing === Number.POSITIVE_INFINITY;
     if (isChunked ? !bytes.subarray(-5).equals(lastChunk) : state.missing > 0) return;
     state.missing = undefined;
-    if (next === "again") sendNext(socket);
-    else if (next === "leave") leave(socket, returnMs);
+    if (/^20[01]/.test(state.status) && performance.now() - state.sentAtMs <= goodMs) good++;
+    const isRefused = order.isPatient && state.status === "503";
+    if (next === "leave") leave(socket, returnMs);
+    else if (isRefused) setTimeout(() => sendNext(socket), retryMs);
+    else if (next === "again") sendNext(socket);
   },
   drain(socket: Socket<State>) {
     if (socket.data.unsent) send(socket, socket.data.unsent);
@@ -84,16 +93,14 @@ const handlers = {
     if (member.socket !== socket) return;
     member.socket = undefined;
     noteStay(socket);
-    if (next === "wait" || waveMs !== undefined) return;
-    if (crowd.comesBackAtOnce) come(member);
-    else setTimeout(() => come(member), returnMs);
+    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), returnMs);
   },
   error() {},
 };
-const lastChunk = Buffer.from("0\r\n\r\n");
 
 function sendNext(socket: Socket<State>): void {
   const token = tokens[socket.data.member.number % tokens.length] ?? "";
+  socket.data.sentAtMs = performance.now();
   send(socket, Buffer.from(crowd.send(token, turn++).replace(libraryMark, library)));
 }
 
@@ -104,21 +111,20 @@ function send(socket: Socket<State>, bytes: Buffer): void {
 
 async function come(member: Member): Promise<void> {
   const port = ports[member.number % ports.length] as number;
-  const hostname = `127.0.0.${1 + (Math.floor(member.number / ports.length) % addresses)}`;
   const openedAtMs = performance.now();
-  const data: State = { member, openedAtMs, missing: undefined, unsent: undefined };
+  const state = { sentAtMs: 0, status: "", missing: undefined, unsent: undefined };
+  const data: State = { member, openedAtMs, ...state };
   try {
-    const options = { hostname, port, socket: handlers, data };
-    const socket = await Bun.connect<State>(options);
-    member.socket = socket;
-    sendNext(socket);
+    const options = { hostname: "127.0.0.1", port, socket: handlers, data };
+    member.socket = await Bun.connect<State>(options);
+    sendNext(member.socket);
   } catch {
     if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), retryMs);
   }
 }
 
 function noteStay({ data: { openedAtMs } }: Socket<State>): void {
-  report.openMs = Math.max(report.openMs, Math.round(performance.now() - openedAtMs));
+  openMs = Math.max(openMs, Math.round(performance.now() - openedAtMs));
 }
 
 function leave(socket: Socket<State>, forMs: number): void {
@@ -150,10 +156,13 @@ if (reads === "slowly") {
 if (drip !== undefined) {
   setInterval(() => {
     for (const { socket } of members) socket?.write(drip);
-  }, dripMs);
+  }, 1_000);
 }
 sendWave();
 for await (const _ of Bun.stdin.stream());
 for (const { socket } of members) if (socket) noteStay(socket);
-process.stdout.write(`${JSON.stringify(report satisfies FloodReport)}\n`);
+const goodPerSecond = (good * 1_000) / (performance.now() - startedAtMs);
+process.stdout.write(
+  `${JSON.stringify({ statuses, openMs, goodPerSecond } satisfies FloodReport)}\n`,
+);
 process.exit(0);

@@ -10,70 +10,63 @@ export interface Seen {
   readonly statuses: Readonly<Record<string, number>>;
 }
 
-const callEveryMs = 10;
 /** Of each kind, so that every thread and instance has some. */
 const connectionsCount = 4;
+const pauseMs = 40;
 const warmUpMs = 500;
-const fern = '{"name":"Fern"}';
 
-export class QuietUser {
-  readonly #times: Record<CallName, number[]> = { healthz: [], get: [], create: [] };
-  #statuses: Record<string, number> = {};
-  #isOver = false;
-  #calling: Promise<void>[] = [];
+/** Calls for a while before anything is measured. `stop` returns what was seen. */
+export async function startQuietUser(
+  ports: readonly number[],
+  token: string,
+  body = '{"name":"Fern"}',
+): Promise<{ stop(): Promise<Seen> }> {
+  const requests: Record<CallName, string> = {
+    healthz: writeRequest("GET /healthz", { token }),
+    get: writeRequest("GET /plants/1", { token }),
+    create: writeRequest("POST /plants", { token, body }),
+  };
+  const times: Record<CallName, number[]> = { healthz: [], get: [], create: [] };
+  let statuses: Record<string, number> = {};
+  let isOver = false;
 
-  /** Calls for a while before anything is measured. */
-  static async start(ports: readonly number[], token: string, body = fern): Promise<QuietUser> {
-    const user = new QuietUser();
-    const connection = await KeptConnection.open({ port: ports[0] as number });
-    await connection.ask(writeRequest("PUT /plants/1", { token, body }));
-    connection.close();
-    const requests: Record<CallName, string> = {
-      healthz: writeRequest("GET /healthz", { token }),
-      get: writeRequest("GET /plants/1", { token }),
-      create: writeRequest("POST /plants", { token, body }),
-    };
-    for (let each = 0; each < connectionsCount; each++) {
-      const port = ports[each % ports.length] as number;
-      for (const name of calls) user.#calling.push(user.#call(port, name, requests[name]));
-    }
-    await Bun.sleep(warmUpMs);
-    for (const name of calls) user.#times[name] = [];
-    user.#statuses = {};
-    return user;
-  }
-
-  /** Returns what was seen, once all calls have ended. */
-  async stop(): Promise<Seen> {
-    this.#isOver = true;
-    await Promise.all(this.#calling);
-    const { healthz, get, create } = this.#times;
-    const times = {
-      healthz: summarize(healthz),
-      get: summarize(get),
-      create: summarize(create),
-    };
-    return { times, statuses: this.#statuses };
-  }
-
-  async #call(port: number, name: CallName, request: string): Promise<void> {
+  async function call(port: number, name: CallName): Promise<void> {
     let connection: KeptConnection | undefined;
-    while (!this.#isOver) {
+    while (!isOver) {
       const startedAtMs = performance.now();
       let status = 0;
       try {
         if (!connection || connection.isOver) connection = await KeptConnection.open({ port });
-        ({ status } = await connection.ask(request));
+        ({ status } = await connection.ask(requests[name]));
       } catch {
         connection?.close();
         connection = undefined;
       }
-      this.#times[name].push(performance.now() - startedAtMs);
-      this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
-      await Bun.sleep(callEveryMs * connectionsCount);
+      times[name].push(performance.now() - startedAtMs);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      await Bun.sleep(pauseMs);
     }
     connection?.close();
   }
+
+  const first = await KeptConnection.open({ port: ports[0] as number });
+  await first.ask(writeRequest("PUT /plants/1", { token, body }));
+  first.close();
+  const calling = Array.from({ length: connectionsCount }, (_, each) =>
+    calls.map((name) => call(ports[each % ports.length] as number, name)),
+  ).flat();
+  await Bun.sleep(warmUpMs);
+  for (const name of calls) times[name] = [];
+  statuses = {};
+  return {
+    async stop() {
+      isOver = true;
+      await Promise.all(calling);
+      const { healthz, get, create } = times;
+      const summaries = { healthz: summarize(healthz), get: summarize(get) };
+      return { times: { ...summaries, create: summarize(create) }, statuses };
+    },
+  };
 }
 
 /**
@@ -82,7 +75,6 @@ export class QuietUser {
  */
 function summarize(times: readonly number[]) {
   const sorted = times.toSorted((a, b) => a - b);
-  const pauseMs = callEveryMs * connectionsCount;
   let leftMs = sorted.reduce((sum, ms) => sum + ms + pauseMs, 0) / 2;
   const medianMs = sorted.find((ms) => {
     leftMs -= ms + pauseMs;

@@ -5,19 +5,16 @@
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { issueToken } from "../../src/auth/opaque-token.ts";
-import { openStorage } from "../../src/storage/open.ts";
 import { makeDice, spread } from "../../test/dice.ts";
-import { create } from "../../test/storage/tested-storage.ts";
+import { makeToken } from "../../test/end-to-end/running-service.ts";
+import { fillStore } from "../../test/filled-store.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { auditGarden, checkNextId, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
-import { KeptConnection, writeRequest } from "../kept-connection.ts";
+import { RestartingService } from "../deployment.ts";
+import { KeptConnection, makeSteadyCaller, writeRequest } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { checkNextId, listPlants } from "../plant-client.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
-import { RestartingService } from "../restarting-service.ts";
-import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 
 /**
@@ -28,39 +25,26 @@ import { Workload } from "../workload.ts";
 export const moments = ["load", "first write", "start", "checkpoint", "stopping", "stop"] as const;
 export type Moment = (typeof moments)[number];
 
-export interface LifeOptions {
+const certificates = join(import.meta.dir, "../../test/certificates");
+const [certificate, key] = ["server.pem", "server-key.pem"].map((name) => join(certificates, name));
+const secureArgs = ["--tls-cert", `${certificate}`, "--tls-key", `${key}`];
+/** More before a checkpoint, to fill the WAL soon. */
+const [usualClients, checkpointClients] = [12, 48];
+/** Of a bulk; the service takes no more. */
+const bulkPlantsMax = 10_000;
+const [loadMs, startMs, stoppingMs, checkpointMs] = [250, 250, 40, 2_000];
+/** A list of this many is longer than a connection's buffers. */
+const longListPlants = 40_000;
+
+/** A database whose service is ended and started again and again. */
+export async function live(options: {
   readonly seed: number;
   /** How the process ends each time. */
   readonly ends: readonly Moment[];
   readonly threads: number;
   readonly isSecure: boolean;
   readonly program?: string;
-}
-
-const certificates = join(import.meta.dir, "../../test/certificates");
-const secureArgs = [
-  "--tls-cert",
-  join(certificates, "server.pem"),
-  "--tls-key",
-  join(certificates, "server-key.pem"),
-];
-const clientsCount = 12;
-/** Enough to fill the WAL soon. */
-const checkpointClientsCount = 48;
-/** Of a bulk; the service takes no more. */
-const bulkPlantsMax = 10_000;
-const loadMs = 250;
-const startMs = 250;
-const stoppingMs = 40;
-const checkpointMs = 2_000;
-/** How long docs/operating.md lets it drain, and some more for a busy machine. */
-const stopMsMax = 13_000;
-/** A list of this many is longer than a connection's buffers. */
-const longListPlants = 40_000;
-const longPlant = { name: "Fern".repeat(50), tag: "long" };
-
-/** A database whose service is ended and started again and again. */
-export async function live(options: LifeOptions): Promise<Trial> {
+}): Promise<Trial> {
   const { seed, ends, threads, isSecure, program } = options;
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
@@ -68,7 +52,7 @@ export async function live(options: LifeOptions): Promise<Trial> {
   const args = ["--threads", String(threads), ...(isSecure ? secureArgs : [])];
   const service = new RestartingService({ database, args, program });
   const ledger = new Ledger();
-  const caller = new SteadyCaller({
+  const caller = makeSteadyCaller({
     pickPort: () => service.port,
     isSecure,
     // Only a killed process may leave half a response behind.
@@ -78,7 +62,9 @@ export async function live(options: LifeOptions): Promise<Trial> {
   });
   // The very first start is killed, too.
   await service.startAndKill(dice(startMs));
-  const { token, readerToken } = await prepare(database, ends);
+  const token = await makeToken({ database }, "gardener");
+  const readerToken = await makeToken({ database }, "reader", "--garden", "home");
+  if (ends.includes("stop")) await fillStore(database, longListPlants, "Fern".repeat(50));
 
   let clients = Promise.resolve();
   /** Lets clients settle unknown outcomes, and checks all promises. */
@@ -114,7 +100,6 @@ export async function live(options: LifeOptions): Promise<Trial> {
       (error) => ledger.fault(`cut short: long list: ${error}`),
     );
     const { resume } = await connection.pauseAtFirst();
-    const startedAtMs = performance.now();
     const stopping = service.stop().catch((error) => ledger.fault(`${error}`));
     // Until it accepts no more connections.
     const connect = () => KeptConnection.open(address).catch(() => undefined);
@@ -126,7 +111,6 @@ export async function live(options: LifeOptions): Promise<Trial> {
     await list;
     connection.close();
     await stopping;
-    if (performance.now() - startedAtMs > stopMsMax) ledger.fault("it took long to stop");
   }
 
   const figures: Record<string, number> = {};
@@ -141,18 +125,16 @@ export async function live(options: LifeOptions): Promise<Trial> {
       faults = await restart();
       // Later faults would only repeat the first.
       if (faults.length > 0) break;
-      const load = new Workload([{ token, call: caller.call }], ledger, {
-        clients: moment === "checkpoint" ? checkpointClientsCount : clientsCount,
-        seed: (seed % 1_000) * 1_000 + cycle,
-        bulkPlantsMax,
-      });
+      const count = moment === "checkpoint" ? checkpointClients : usualClients;
+      const own = { clients: count, seed: (seed % 1_000) * 1_000 + cycle, bulkPlantsMax };
+      const load = new Workload([{ token, call: caller.call }], ledger, own);
       await end(moment, load);
       clients = load.stop();
     }
     if (faults.length === 0) faults = await restart();
     // An event that is missing, or too many, stays so.
     if (faults.length === 0) {
-      faults = [...(await auditStore(database)), ...(await auditLog(caller, token, ledger))];
+      faults = [...(await auditStore(database)), ...(await auditGarden(caller, token, ledger))];
     }
     if (faults.length === 0) faults = await checkNextId(caller, token, ledger.highestId);
   } finally {
@@ -160,19 +142,6 @@ export async function live(options: LifeOptions): Promise<Trial> {
   }
   const bulks = ledger.bulks.filter(({ isAnswered }) => isAnswered).length;
   return { faults, figures: { ...figures, "confirmed writes": ledger.promises, bulks } };
-}
-
-/** Returns the tokens of a garden to write to, and of one whose list is long. */
-async function prepare(database: string, ends: readonly Moment[]) {
-  const storage = await openStorage(database, { isServing: false });
-  const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
-  const reader = await issueToken(storage, { user: "reader", scope: "read" }, Date.now());
-  if (ends.includes("stop")) {
-    const write = create({ garden: "reader", ...longPlant });
-    await storage.apply(Array.from({ length: longListPlants }, () => write));
-  }
-  await storage.close();
-  return { token, readerToken: reader.token };
 }
 
 /** Until pages of the WAL reach the file, or for a while. */

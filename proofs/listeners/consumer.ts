@@ -5,12 +5,16 @@
 import { makeDice, spread } from "../../test/dice.ts";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { EventStreamReader, type SeenEvent } from "../../test/event-reader.ts";
-import { auditLog, readLog } from "../event-log.ts";
-import { Deployment, type GardenToken, type Layout } from "../histories/deployment.ts";
+import { auditGarden, readLog } from "../audit.ts";
+import {
+  Deployment,
+  type GardenToken,
+  type Layout,
+  type RestartingService,
+} from "../deployment.ts";
+import { makeSteadyCaller } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import type { Trial } from "../proof.ts";
-import type { RestartingService } from "../restarting-service.ts";
-import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 
 const clients = 4;
@@ -29,7 +33,7 @@ export async function followEvents(
   const ledger = new Ledger();
   const dice = makeDice(spread(seed));
   const pick = () => deployment.instances[dice(deployment.instances.length)] as RestartingService;
-  const caller = new SteadyCaller({ pickPort: () => pick().port });
+  const caller = makeSteadyCaller({ pickPort: () => pick().port });
   const load = new Workload([{ token, call: caller.call }], ledger, { clients, seed });
   const seen: SeenEvent[] = [];
   let [disconnected, kills, isOver] = [0, 0, false];
@@ -73,8 +77,8 @@ export async function followEvents(
     await listen(longMs);
     return (seen.at(-1)?.id ?? 0) >= log.length || undefined;
   });
-  const faults = await auditLog(caller, token, ledger);
-  faults.push(...ledger.faults, ...(await deployment.stop()));
+  const faults = await auditGarden(caller, token, ledger);
+  faults.push(...(await deployment.stop()));
   const shown = seen.map(({ id, type, data }) => `${id} ${type} ${data.user} ${data.plant.tag}`);
   const logged = log.map(({ seq, type, user, plant }) => `${seq} ${type} ${user} ${plant.tag}`);
   const at = shown.findIndex((event, index) => event !== logged[index]);

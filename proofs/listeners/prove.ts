@@ -3,59 +3,159 @@
  * that is killed, how soon an event reaches a thousand listeners, and what ten thousand idle ones
  * cost, on each engine.
  */
+import type { Socket } from "bun";
+import { makeToken, startService, waitFor } from "../../test/end-to-end/running-service.ts";
+import { type Engine, makePlace } from "../audited-store.ts";
+import { KeptConnection, writeRequest } from "../kept-connection.ts";
+import { processorMs, residentMb } from "../process-use.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
-import { measureDelays, measureIdle, type Setup } from "./audience.ts";
 import { followEvents } from "./consumer.ts";
 import { forwardUnderKills } from "./forwarder.ts";
 
-const delayMsMax = 500;
-const idleMbMax = 250;
-const idleProcessorsMax = 0.05;
+const [delayMsMax, idleMbMax, idleProcessorsMax] = [500, 250, 0.05];
 const creates = 200;
 /** Several times as long as the pause between comments. */
 const idleMs = 60_000;
-const layouts = {
-  sqlite: { engine: "sqlite", threads: [2] },
-  postgres: { engine: "postgres", threads: [1, 1] },
-} as const;
+/** Fewer than a token may have. */
+const streamsPerToken = 32;
+/** So many connections are opened at once. */
+const openedAtOnce = 250;
+const [arrivalMsMax, retryMs] = [5_000, 1_000];
 
 /** A consumer on each engine. */
 export async function followBoth(disconnects: number, seed: number): Promise<Trial> {
-  const trials: Trial[] = [];
-  for (const layout of Object.values(layouts)) {
-    trials.push(await followEvents(layout, disconnects, seed));
-  }
-  return joinTrials(trials);
+  const sqlite = await followEvents({ engine: "sqlite", threads: [2] }, disconnects, seed);
+  const postgres = await followEvents({ engine: "postgres", threads: [1, 1] }, disconnects, seed);
+  return joinTrials([sqlite, postgres]);
 }
 
-async function tryDelays(setup: Setup): Promise<Trial> {
-  const delays = await measureDelays(setup, 1_000, creates);
+/** A listener over a raw socket, with as little work as possible. */
+interface Listener {
+  isOpen: boolean;
+  isClosed: boolean;
+  /** The end of what came, the number of the last event in it, and when that came. */
+  tail: string;
+  last: string;
+  arrivedAtMs: number;
+}
+
+async function listen(port: number, token: string, stack: AsyncDisposableStack): Promise<Listener> {
+  const headers = { Accept: "text/event-stream" };
+  const request = writeRequest("GET /events", { token, headers });
+  const data: Listener = { isOpen: false, isClosed: false, tail: "", last: "", arrivedAtMs: 0 };
+  const handlers = {
+    data(socket: Socket<undefined>, bytes: Buffer) {
+      const text = data.tail + bytes.toString("latin1");
+      data.isOpen ||= text.startsWith("HTTP/1.1 200");
+      // The service may be too busy to open so many at once.
+      if (text.startsWith("HTTP/1.1 503")) setTimeout(() => socket.write(request), retryMs);
+      if (!data.isOpen) return;
+      const [, last] = /\bid: (\d+)\n(?!.*\bid: \d+\n)/s.exec(text) ?? [];
+      if (last !== undefined) Object.assign(data, { last, arrivedAtMs: performance.now() });
+      data.tail = text.slice(-40);
+    },
+    close() {
+      data.isClosed = true;
+    },
+    error() {},
+  };
+  const socket = await Bun.connect({ hostname: "127.0.0.1", port, socket: handlers });
+  stack.defer(() => socket.terminate());
+  socket.write(request);
+  await waitFor(() => data.isOpen || undefined);
+  return data;
+}
+
+/** A service with this many listeners, all of one garden or of one for each token. */
+async function gather(engine: Engine, instances: number, count: number, isShared: boolean) {
+  await using opening = new AsyncDisposableStack();
+  const place = opening.use(await makePlace(engine));
+  const args = ["--threads", engine === "sqlite" ? "2" : "1"];
+  const start = async () => opening.use(await startService({ args, database: place.database }));
+  const services = await Promise.all(Array.from({ length: instances }, start));
+  const tokens: string[] = [];
+  while (tokens.length * streamsPerToken < count) {
+    const user = isShared ? "user" : `user-${tokens.length}`;
+    tokens.push(await makeToken(place, user));
+  }
+  const portOf = (number: number) => services[number % instances]?.port as number;
+  const pids = services.map(({ pid }) => pid);
+  const sumOf = (measure: (pid: number) => number) =>
+    pids.reduce((sum, pid) => sum + measure(pid), 0);
+  const beforeMb = sumOf(residentMb);
+  const listeners: Listener[] = [];
+  while (listeners.length < count) {
+    const length = Math.min(openedAtOnce, count - listeners.length);
+    const batch = Array.from({ length }, (_, at) => {
+      const number = listeners.length + at;
+      return listen(portOf(number), tokens[number % tokens.length] as string, opening);
+    });
+    listeners.push(...(await Promise.all(batch)));
+  }
+  const stack = opening.move();
+  return {
+    listeners,
+    tokens,
+    portOf,
+    sumOf,
+    beforeMb,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** How long after the response to a create each of the listeners gets its event. */
+async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
+  await using gathered = await gather(engine, instances, 1_000, true);
+  const { listeners, tokens, portOf } = gathered;
+  const token = tokens[0] as string;
+  const request = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+  const delays: number[] = [];
+  for (let seq = 1; seq <= creates; seq++) {
+    // At any time between two looks.
+    await Bun.sleep(Math.random() * 300);
+    const connection = await KeptConnection.open({ port: portOf(seq) });
+    await connection.ask(request);
+    const sinceMs = performance.now();
+    connection.close();
+    const isMissing = () => listeners.some(({ last }) => last !== String(seq));
+    while (isMissing() && performance.now() < sinceMs + arrivalMsMax) await Bun.sleep(5);
+    for (const { last, arrivedAtMs } of listeners) {
+      delays.push(last === String(seq) ? Math.max(0, arrivedAtMs - sinceMs) : arrivalMsMax);
+    }
+  }
+  delays.sort((one, other) => one - other);
   const at = (share: number) => Math.round(delays[Math.ceil(delays.length * share) - 1] ?? 0);
   const faults = at(0.99) > delayMsMax ? [`p99 is over ${delayMsMax} ms`] : [];
-  const row = `${setup.engine}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms`;
+  const row = `${engine}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms`;
   return { faults, figures: {}, row };
 }
 
-async function tryIdle(setup: Setup): Promise<Trial> {
-  const { processors, grownMb, closed } = await measureIdle(setup, 10_000, idleMs);
+/** What idle listeners cost the process. */
+async function tryIdle(engine: Engine): Promise<Trial> {
+  await using gathered = await gather(engine, 1, 10_000, false);
+  const { listeners, sumOf, beforeMb } = gathered;
+  await Bun.sleep(idleMs / 4);
+  const [spentMs, startedAtMs] = [sumOf(processorMs), performance.now()];
+  await Bun.sleep(idleMs);
+  const processors = (sumOf(processorMs) - spentMs) / (performance.now() - startedAtMs);
+  const grownMb = sumOf(residentMb) - beforeMb;
+  const closed = listeners.filter(({ isClosed }) => isClosed).length;
   const faults: string[] = [];
   if (grownMb > idleMbMax) faults.push(`over ${idleMbMax} MB`);
   if (processors > idleProcessorsMax) faults.push(`over ${100 * idleProcessorsMax} %`);
   if (closed > 0) faults.push(`${closed} streams ended`);
   const percent = `${(100 * processors).toFixed(1)} % of a processor`;
-  return { faults, figures: {}, row: `${setup.engine}: +${grownMb.toFixed(0)} MB, ${percent}` };
+  return { faults, figures: {}, row: `${engine}: +${grownMb.toFixed(0)} MB, ${percent}` };
 }
 
 if (import.meta.main) {
-  const sqlite: Setup = { engine: "sqlite", threads: 2, instances: 1 };
-  const postgres: Setup = { engine: "postgres", threads: 1, instances: 2 };
   const kinds: ((seed: number) => Promise<Trial>)[] = [
     (seed) => followBoth(1_000, seed),
     (seed) => forwardUnderKills(10_000, 100, seed),
-    () => tryDelays(sqlite),
-    () => tryDelays(postgres),
-    () => tryIdle(sqlite),
-    () => tryIdle({ ...postgres, instances: 1 }),
+    () => tryDelays("sqlite", 1),
+    () => tryDelays("postgres", 2),
+    () => tryIdle("sqlite"),
+    () => tryIdle("postgres"),
   ];
   await prove({
     trials: "kinds of listeners",

@@ -5,12 +5,13 @@ import { createLog } from "../../src/log.ts";
 import { assemble } from "../../src/server/listener.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
-import { makeCaller } from "../../test/end-to-end/running-service.ts";
+import { insist, makeCaller } from "../../test/end-to-end/running-service.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { auditGarden, checkNextId, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
-import { type Entry, Ledger } from "../ledger.ts";
-import { type Caller, checkNextId, listPlants, PlantClient, repeat } from "../plant-client.ts";
+import type { Caller } from "../kept-connection.ts";
+import { type Entry, type KeyedRequest, Ledger } from "../ledger.ts";
+import { PlantClient } from "../plant-client.ts";
 import { type Dice, type Image, writeImage } from "./disk.ts";
 
 /** The token that was handed out, and what was promised to its clients. */
@@ -90,12 +91,29 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
     if (outcome !== "done") faults.push(`sent again, ${key}: ${outcome}`);
   }
 
-  const after = await listPlants(service, token);
-  const lastId = BigInt(after.at(-1)?.id ?? 0);
+  faults.push(...(await auditGarden(service, token, ledger)));
+  const lastId = BigInt((await listPlants(service, token)).at(-1)?.id ?? 0);
   const highestId = lastId > ledger.highestId ? lastId : ledger.highestId;
-  faults.push(...ledger.audit(after), ...(await auditLog(service, token, ledger)));
-  faults.push(...(await checkNextId(service, token, highestId)));
-  return faults;
+  return [...faults, ...(await checkNextId(service, token, highestId))];
+}
+
+/** A repeated request gets its first response again, if its plant was stored. */
+async function repeat(
+  service: Caller,
+  token: string,
+  { name, body }: KeyedRequest,
+  storedId: string | undefined,
+): Promise<string[]> {
+  const headers = { "Idempotency-Key": name };
+  const response = await insist(() => service.call("POST /plants", { token, body, headers }));
+  const isReplayed = response.headers.get("idempotency-replayed") === "true";
+  const { tag } = JSON.parse(body);
+  const isRight =
+    response.status === 201 &&
+    isReplayed === (storedId !== undefined) &&
+    (await response.text()) === JSON.stringify({ name, tag }) &&
+    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
+  return isRight ? [] : [`another response to ${name}: ${response.status}`];
 }
 
 function pickOne<Item>(items: readonly Item[], dice: Dice): readonly Item[] {

@@ -6,13 +6,13 @@
 import { join, resolve } from "node:path";
 import { runProgram } from "../../test/end-to-end/running-service.ts";
 import { pickPorts } from "../../test/processes.ts";
+import { auditGarden } from "../audit.ts";
 import { auditStore, makePlace } from "../audited-store.ts";
-import { auditLog } from "../event-log.ts";
+import { RestartingService } from "../deployment.ts";
+import { makeSteadyCaller } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
-import { listPlants, PlantClient } from "../plant-client.ts";
+import { PlantClient } from "../plant-client.ts";
 import { prove, takeOption } from "../proof.ts";
-import { RestartingService } from "../restarting-service.ts";
-import { SteadyCaller } from "../steady-caller.ts";
 import { Workload } from "../workload.ts";
 
 /** How long clients work before and after. */
@@ -47,7 +47,7 @@ await prove({
     const ledger = new Ledger();
     let turn = 0;
     const pickPort = () => instances[turn++ % instances.length]?.port ?? 0;
-    const { call } = new SteadyCaller({ pickPort });
+    const { call } = makeSteadyCaller({ pickPort });
     const client = new PlantClient({ call }, { ledger, token });
     const keyed = { name: "keyed", isKeyed: true };
 
@@ -67,8 +67,7 @@ await prove({
     await Bun.sleep(stageMs);
     await clients.stop();
 
-    const faults = ledger.audit(await listPlants({ call }, token));
-    faults.push(...(await auditLog({ call }, token, ledger)));
+    const faults = await auditGarden({ call }, token, ledger);
     const { status } = await call("GET /plants", { token: revoked });
     if (status !== 401) faults.push(`a revoked token: ${status}`);
     for (const instance of instances) await instance.stop();

@@ -1,7 +1,8 @@
 /** A storage whose writes hang: what /readyz says, and how long a stop takes. */
+
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
-import { type Release, stallPostgres, stallSqlite } from "../../proofs/hostile/flood.ts";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase, type PostgresServer, startPostgres } from "../postgres-server.ts";
 import { signalAll } from "../processes.ts";
@@ -17,7 +18,23 @@ beforeAll(async () => {
 
 afterAll(() => pausedServer.stop());
 
-type HoldUp = (service: RunningService) => Promise<Release>;
+/** Holds up every write until the result is called; reads go on. */
+type HoldUp = (service: RunningService) => Promise<() => Promise<void>>;
+
+/** Like a command that writes for long beside the service, or a disk that hangs. */
+const lockFile: HoldUp = async (service) => {
+  const database = new Database(service.database, { create: false, readwrite: true });
+  database.run("BEGIN IMMEDIATE");
+  return async () => database.close();
+};
+
+/** Like a migration or a careless session. */
+const lockTables: HoldUp = async (service) => {
+  const client = new Client(service.database);
+  await client.connect();
+  await client.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
+  return () => client.end();
+};
 
 const pauseServer: HoldUp = async () => {
   signalAll(pausedServer, "SIGSTOP");
@@ -27,16 +44,8 @@ const pauseServer: HoldUp = async () => {
 type Engine = "SQLite" | "PostgreSQL" | "paused PostgreSQL";
 
 const cases: readonly [what: string, engine: Engine, holdUp: HoldUp][] = [
-  [
-    "a SQLite file that another process has locked",
-    "SQLite",
-    ({ database }) => stallSqlite(database),
-  ],
-  [
-    "PostgreSQL tables that somebody has locked",
-    "PostgreSQL",
-    ({ database }) => stallPostgres(database),
-  ],
+  ["a SQLite file that another process has locked", "SQLite", lockFile],
+  ["PostgreSQL tables that somebody has locked", "PostgreSQL", lockTables],
   ["a PostgreSQL server that hangs", "paused PostgreSQL", pauseServer],
 ];
 

@@ -58,7 +58,7 @@ test.each(["json", "text"])(
         // The runtime sends no response to some malformed requests.
         const response = await connection.ask(text).catch(() => undefined);
         connection.close();
-        const shown = `${response?.headers.join("\n")}\n${response?.body.toString("latin1")}`;
+        const shown = `${[...(response?.headers ?? [])].join("\n")}\n${response?.body.toString("latin1")}`;
         traces.set(`the response to ${text.slice(0, 100)}`, shown);
       }
       const list = ["plants", "list", "--url", service.url];

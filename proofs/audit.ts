@@ -1,11 +1,11 @@
 /**
- * Whether a garden's events are its writes, by the responses that clients got: each confirmed write
- * has one event, every event its write, and their order is one that the responses allow. That they
- * fit the plants is checked by `auditStore`.
+ * Whether a garden's plants and events are what its clients' responses say: no confirmed write is
+ * lost, undone or done twice, each has one event, every event has its write, and their order is one
+ * that the responses allow. That events fit the plants is checked by `auditStore`.
  */
 import { insist } from "../test/end-to-end/running-service.ts";
+import type { Caller } from "./kept-connection.ts";
 import { isSettled, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
-import type { Caller } from "./plant-client.ts";
 
 export interface LoggedEvent {
   readonly seq: number;
@@ -18,6 +18,28 @@ export interface LoggedEvent {
 interface SentWrite {
   readonly sentAt: number;
   confirmedAt: number;
+}
+
+/** Every broken promise. Nobody may write during the audit. */
+export async function auditGarden(service: Caller, token: string, ledger: Ledger) {
+  const plants = await listPlants(service, token);
+  return [...ledger.audit(plants), ...(await auditLog(service, token, ledger))];
+}
+
+/** All plants, with their tags. */
+export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
+  const response = await service.call("GET /plants?include=id", { token });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
+  return readList(text);
+}
+
+/** A new plant gets an id that no plant had before. */
+export async function checkNextId(service: Caller, token: string, highestId: bigint) {
+  const response = await service.call("POST /plants", { token, body: '{"name":"next"}' });
+  const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
+  const isNew = response.status === 201 && id > highestId;
+  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
 }
 
 /** All pages. A log with a gap ends before it. */
@@ -34,8 +56,7 @@ export async function readLog(service: Caller, token: string): Promise<LoggedEve
   }
 }
 
-/** Nobody may write during the audit. */
-export async function auditLog(service: Caller, token: string, ledger: Ledger): Promise<string[]> {
+async function auditLog(service: Caller, token: string, ledger: Ledger): Promise<string[]> {
   const me = await insist(() => service.call("GET /me", { token }));
   if (me.status !== 200) throw new Error(`GET /me: ${me.status} ${await me.text()}`);
   const { user, lastEvent } = await me.json();
@@ -63,7 +84,7 @@ export async function auditLog(service: Caller, token: string, ledger: Ledger): 
     confirmedAt = Math.min(confirmedAt, write?.confirmedAt ?? confirmedAt);
   }
   for (const [what, { confirmedAt }] of writes) {
-    if (confirmedAt < ledger.moment && !seen.has(what))
+    if (confirmedAt < ledger.entries.length && !seen.has(what))
       faults.push(`a write without its event: ${what}`);
   }
   return faults;

@@ -1,0 +1,156 @@
+/** The real program on one database: instances that are stopped or killed and started again. */
+import { issueToken } from "../src/auth/opaque-token.ts";
+import { openStorage } from "../src/storage/open.ts";
+import {
+  type RunningService,
+  spawnProgram,
+  startService,
+} from "../test/end-to-end/running-service.ts";
+import { runStatement } from "../test/postgres-server.ts";
+import { auditStore, type Engine, makePlace, type Place } from "./audited-store.ts";
+
+interface RestartingOptions {
+  readonly database: string;
+  readonly args?: readonly string[];
+  /** Any free one, and another after each start, unless it is given. */
+  readonly port?: number;
+  readonly program?: string | undefined;
+}
+
+export class RestartingService {
+  /** The exit codes of all processes so far, by port. */
+  readonly exits = new Map<number, Promise<number>>();
+  /** Absent while it is down. */
+  process: RunningService | undefined;
+  readonly #options: RestartingOptions;
+
+  constructor(options: RestartingOptions) {
+    this.#options = options;
+  }
+
+  /** 0 while it is down, unless it was given. */
+  get port(): number {
+    return this.#options.port ?? this.process?.port ?? 0;
+  }
+
+  async start(program = this.#options.program): Promise<void> {
+    this.process = await startService({ ...this.#options, program });
+    this.exits.set(this.process.port, this.process.exited);
+  }
+
+  /** Starts it and kills it so much later, however far it got. */
+  async startAndKill(afterMs: number): Promise<void> {
+    const { database, args = [], program } = this.#options;
+    const command = ["serve", "--port", "0", "--database", database, ...args];
+    const child = spawnProgram(command, {}, program);
+    await Bun.sleep(afterMs);
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+
+  async kill(): Promise<void> {
+    const old = this.process;
+    this.process = undefined;
+    await old?.[Symbol.asyncDispose]();
+  }
+
+  /** As a supervisor does. Fails if its exit code isn't 0. */
+  async stop(): Promise<void> {
+    this.process?.signal("SIGTERM");
+    const exitCode = await this.process?.exited;
+    await this.kill();
+    if (exitCode !== 0) throw new Error(`An instance ended with ${exitCode}.`);
+  }
+}
+
+export interface Layout {
+  readonly engine: Engine;
+  /** Of each instance. */
+  readonly threads: readonly number[];
+}
+
+export interface GardenToken {
+  readonly user: string;
+  readonly token: string;
+}
+
+/** Created many at a time, so that mostly nothing but the service has the database open. */
+const gardensAtOnce = 100;
+/** These clients may be slow on a busy machine. */
+const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
+const startsMax = 5;
+
+/** Several instances on a new database, with fresh gardens. */
+export class Deployment {
+  /** Each of a garden that nobody has used. */
+  readonly #gardens: GardenToken[][] = [];
+  #made = 0;
+
+  private constructor(
+    readonly engine: Engine,
+    readonly place: Place,
+    readonly instances: readonly RestartingService[],
+  ) {}
+
+  static async start({ engine, threads }: Layout, program?: string): Promise<Deployment> {
+    const place = await makePlace(engine);
+    const instances = threads.map((count) => {
+      const args = ["--threads", String(count)];
+      return new RestartingService({ database: place.database, args, program });
+    });
+    await Promise.all(instances.map((instance) => instance.start()));
+    return new Deployment(engine, place, instances);
+  }
+
+  /** The tokens of two users to a fresh garden. */
+  async takeGarden(): Promise<readonly GardenToken[]> {
+    if (this.#gardens.length === 0) await this.#makeGardens();
+    return this.#gardens.pop() as GardenToken[];
+  }
+
+  /** PostgreSQL closes the connections of all instances. */
+  async cutOff(): Promise<void> {
+    await runStatement(
+      this.place.database,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+  }
+
+  /** `kill -9` and a restart, unless it is down already. */
+  async kill(index: number): Promise<void> {
+    const instance = this.instances[index];
+    if (!instance?.process) return;
+    await instance.kill();
+    // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
+    const restart = (starts: number): Promise<void> =>
+      instance.start().catch((error) => {
+        if (starts === startsMax || this.engine === "sqlite") throw error;
+        return restart(starts + 1);
+      });
+    await restart(1);
+  }
+
+  /** Returns which gardens it has miscounted. */
+  async stop(): Promise<string[]> {
+    const faults = await auditStore(this.place.database);
+    for (const instance of this.instances) await instance.kill();
+    await this.place[Symbol.asyncDispose]();
+    return faults;
+  }
+
+  async #makeGardens(): Promise<void> {
+    const storage = await openStorage(this.place.database, { isServing: false, limits });
+    for (let count = 0; count < gardensAtOnce; count++) {
+      const garden = `garden-${++this.#made}`;
+      const tokens: GardenToken[] = [];
+      for (const user of ["ann", "bob"]) {
+        const issue = () => issueToken(storage, { user, garden }, Date.now());
+        // The connection may be cut off by another history. One more token does no harm.
+        tokens.push({ user, token: (await issue().catch(issue)).token });
+      }
+      this.#gardens.push(tokens);
+    }
+    await storage.close();
+  }
+}
