@@ -31,20 +31,25 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 });
 
-/** Controls of the renderer that have no name of their own. */
-const names = {
-  "button.client-libraries__select": "More languages",
-  "button[class*=copy-button]": "Copy",
-  "input[type=checkbox]": "Send this field",
-  "[role=textbox]": "Text to send",
-};
+/** What the renderer leaves out or gets wrong for screen readers: names, roles and states. */
+const attributes = [
+  ["button.client-libraries__select:not([aria-label])", "aria-label", "More languages"],
+  ["button.client-libraries__select", "role", "tab"],
+  ["button[class*=copy-button]:not([aria-label])", "aria-label", "Copy"],
+  ["button[class*=copy-button][aria-controls]", "aria-controls", undefined],
+  ["button[role=search]", "aria-label", "Search"],
+  ["input[type=checkbox]:not([aria-label])", "aria-label", "Send this field"],
+  ["[role=textbox]:not([aria-label])", "aria-label", "Text to send"],
+  ["button:is([role=none], [role=search]), aside, .scalar-card", "role", undefined],
+  ["section:is(.contents, [aria-label^=Notifications])", "role", "group"],
+  ["button[aria-selected]:not([role=tab])", "aria-selected", undefined],
+] as const;
 
 new MutationObserver(() => {
-  for (const [selector, name] of Object.entries(names)) {
-    for (const control of document.querySelectorAll(`${selector}:not([aria-label])`)) {
-      control.setAttribute("aria-label", name);
+  for (const [selector, name, value] of attributes) {
+    for (const element of document.querySelectorAll(selector)) {
+      if (value === undefined) element.removeAttribute(name);
+      else element.setAttribute(name, value);
     }
   }
-  for (const button of document.querySelectorAll("button[role=none]"))
-    button.removeAttribute("role");
 }).observe(document, { childList: true, subtree: true });

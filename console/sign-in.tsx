@@ -23,7 +23,7 @@ export function SignIn() {
     if (error !== "") input.current?.focus();
   }, [error]);
   return (
-    <section id="sign-in" class="sign-in" aria-labelledby="sign-in-title" hidden={isHidden}>
+    <section id="sign-in" class="card sign-in" aria-labelledby="sign-in-title" hidden={isHidden}>
       <div class="plate" aria-hidden="true">
         <Leaf />
       </div>
