@@ -1,66 +1,59 @@
 /** One plant, to copy, edit or delete. */
 import { signal } from "@preact/signals";
+import { go } from "./address.ts";
 import {
-  type Api,
   Conflict,
   describeError,
+  type EditedField,
   editedFields,
   isSame,
   type Plant,
   type PlantEvent,
 } from "./api.ts";
-import { Form } from "./form.ts";
+import { Form } from "./form.tsx";
 import type { Garden } from "./garden.ts";
-import { confirm, type Message, message, notify } from "./message.ts";
+import { confirm, type Message, message, notify, Task, warn } from "./message.ts";
 import { describeChange } from "./words.ts";
 
-type EditedField = (typeof editedFields)[number];
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
 export class Card {
-  readonly #api: Api;
-  readonly #garden: Garden;
-  /** Goes to a plant's card, or closes it. */
-  readonly #go: (id: bigint | undefined) => void;
   /** Absent while the card is closed. */
   readonly id = signal<bigint | undefined>();
   /** The plant as the card last showed it. Absent until it is read, and after it was deleted. */
   readonly plant = signal<Plant | undefined>();
   /** As it was before somebody else deleted it. It can be added again. */
   readonly lost = signal<Plant | undefined>();
-  readonly note = signal<Message>([]);
+  readonly note = signal<Message>("");
   readonly isEditing = signal(false);
-  readonly form = new Form(editedFields);
-  readonly isDeleting = signal(false);
+  readonly form = new Form("edit", editedFields);
+  readonly deleting = new Task();
   /** What somebody else made of the fields that were edited here. Absent without a conflict. */
   readonly theirs = signal<Partial<Pick<Plant, EditedField>> | undefined>();
   /** Whether Delete means a plant that somebody else has changed. */
   readonly isChanged = signal(false);
 
-  constructor(api: Api, garden: Garden, go: (id: bigint | undefined) => void) {
-    this.#api = api;
-    this.#garden = garden;
-    this.#go = go;
-  }
+  constructor(readonly garden: Garden) {}
 
   /** Shows what the page knows at once, and then what the service has. */
-  async open(id: bigint): Promise<void> {
+  async show(id: bigint | undefined): Promise<void> {
+    if (id === undefined) return this.close();
     if (id === this.id.value) return;
-    const known = this.#garden.list.value.find(id);
+    const known = this.garden.list.value.find(id);
     this.#show(known);
     this.id.value = id;
     const isShown = () => this.id.value === id && !this.isEditing.value;
     try {
-      const plant = await this.#api.find(id);
-      this.#garden.showRead(id, plant);
+      const plant = await this.garden.api.find(id);
+      this.garden.showRead(id, plant);
       if (plant) {
         if (isShown() && (!known || !isSame(plant, known))) this.#show(plant);
       } else {
-        const note = known ? await this.#explain(id, true) : [`There is no plant ${id}.`];
+        const note = known ? await this.#explain(id, true) : `There is no plant ${id}.`;
         if (isShown()) this.#show(undefined, note, known);
       }
     } catch (error) {
-      if (isShown()) this.#show(known, [describeError(error)]);
+      if (isShown()) this.#show(known, describeError(error));
     }
   }
 
@@ -73,18 +66,20 @@ export class Card {
     else if (!isSame(event.plant, before)) this.#show(event.plant);
   }
 
-  close(): void {
-    const id = this.id.value;
-    if (id === undefined) return;
+  close(id = this.id.value): void {
+    if (id === undefined || this.id.value !== id) return;
     this.id.value = undefined;
-    this.#go(undefined);
-    this.#garden.target.value = { id, isFocused: true };
+    go({ plant: undefined });
+    this.garden.target.value = { id, isFocused: true };
   }
 
   /** Asks first if something typed would be lost. */
   async leave(): Promise<void> {
+    const base = this.plant.value ?? this.lost.value;
+    const isTouched = editedFields.some((field) => this.#typed(field) !== base?.[field]);
     const note = "What you typed isn’t saved.";
-    if (!this.#isTouched || (await confirm("Discard your changes?", note, "Discard"))) this.close();
+    const isAsked = this.isEditing.value && isTouched;
+    if (!isAsked || (await confirm("Discard your changes?", note, "Discard"))) this.close();
   }
 
   /**
@@ -92,28 +87,23 @@ export class Card {
    * same button deletes that.
    */
   async delete(plant: Plant): Promise<void> {
-    if (this.isDeleting.value) return;
-    this.isDeleting.value = true;
-    try {
-      await this.#api.deleteShown(plant);
-      this.#closeIf(plant.id);
-      this.#garden.showDeleted([plant]);
-    } catch (error) {
-      if (error instanceof Conflict) await this.#explainConflict(plant, error);
-      else {
-        const why = describeError(error);
-        notify(message`“${plant.name}” may not have been deleted. ${why}`, "trouble");
+    await this.deleting.run(async () => {
+      try {
+        await this.garden.api.deleteShown(plant);
+        this.close(plant.id);
+        this.garden.showDeleted([plant]);
+      } catch (error) {
+        if (error instanceof Conflict) await this.#explainConflict(plant, error.theirs);
+        else warn(message`“${plant.name}” may not have been deleted.`, error);
       }
-    } finally {
-      this.isDeleting.value = false;
-    }
+    });
   }
 
   edit(): void {
     const plant = this.plant.value;
     if (!plant) return;
-    this.form.reset(plant as Pick<Plant, EditedField>);
-    this.note.value = [];
+    this.form.reset({ name: plant.name, tag: plant.tag });
+    this.note.value = "";
     this.theirs.value = undefined;
     this.isEditing.value = true;
     this.form.focusOn("name");
@@ -127,68 +117,55 @@ export class Card {
     const mine = { id, name: this.#typed("name"), tag: this.#typed("tag") };
     this.form.clearErrors();
     try {
-      const saved = await this.#api.save(base, mine);
-      this.#closeIf(id);
-      this.#garden.showSaved(saved, !isSame(saved, mine));
+      const saved = await this.garden.api.save(base, mine);
+      this.close(id);
+      const more = isSame(saved, mine) ? "" : " Somebody else’s change is in it, too.";
+      this.garden.showStored(saved, message`“${saved.name}” was saved.${[more]}`);
     } catch (error) {
-      if (this.id.value !== id) {
-        const why = describeError(error);
-        notify(message`“${mine.name}” may not have been saved. ${why}`, "trouble");
-      } else if (error instanceof Conflict) {
-        this.#garden.showRead(id, error.theirs);
-        this.#showConflict(base, mine, error.theirs, await this.#explain(id, !error.theirs));
-      } else this.form.fail(error, retry);
+      if (this.id.value !== id) warn(message`“${mine.name}” may not have been saved.`, error);
+      else if (error instanceof Conflict) await this.#showConflict(base, mine, error.theirs);
+      else this.form.fail(error, retry);
     }
   }
 
   /** Adds the plant that somebody else deleted, with the same id, and with what was typed. */
-  async addAgain(): Promise<void> {
-    const lost = this.lost.value;
-    if (!lost) return;
-    const { id } = lost;
-    const mine = this.isEditing.value ? this.form.values.value : lost;
-    const plant = { id, name: mine.name, tag: mine.tag };
+  async addAgain({ id, ...lost }: Plant): Promise<void> {
+    const { name, tag } = this.isEditing.value ? this.form.values.value : lost;
+    const plant = { id, name, tag };
     try {
-      await this.#api.put(id, plant, { ifNoneMatch: "*" });
-      this.#closeIf(id);
-      this.#garden.showAdded(plant);
+      await this.garden.api.put(id, plant, { ifNoneMatch: "*" });
+      this.close(id);
+      this.garden.showStored(plant, message`“${name}” was added with the id ${[id]}.`);
     } catch (error) {
-      this.note.value = message`“${plant.name}” may not have been added. ${describeError(error)}`;
+      this.note.value = message`“${name}” may not have been added. ${[describeError(error)]}`;
     }
   }
 
-  get #isTouched(): boolean {
-    const { plant, lost } = this;
-    const base = plant.value ?? lost.value;
-    return (
-      this.isEditing.value && editedFields.some((field) => this.#typed(field) !== base?.[field])
+  /** Who changed or deleted the plant. Nobody is named if it was too long ago. */
+  async #explain(id: bigint, isGone: boolean): Promise<Message> {
+    const events = await this.garden.api.eventsBefore().catch(() => []);
+    return describeChange(
+      isGone,
+      events.findLast(({ plant }) => plant.id === id),
     );
   }
 
-  /** Who changed or deleted the plant. */
-  async #explain(id: bigint, isGone: boolean): Promise<Message> {
-    return describeChange(isGone, await this.#api.lastChange(id));
-  }
-
-  async #explainConflict(plant: Plant, { theirs }: Conflict): Promise<void> {
-    this.#garden.showRead(plant.id, theirs);
-    const note = await this.#explain(plant.id, !theirs);
+  async #explainConflict(plant: Plant, theirs: Plant | undefined): Promise<void> {
+    const { id, name, tag } = plant;
+    this.garden.showRead(id, theirs);
+    const note = await this.#explain(id, !theirs);
     if (!theirs) {
-      this.#closeIf(plant.id);
-      return notify(message`“${plant.name}” had already been deleted. ${note}`);
+      this.close(id);
+      return notify(message`“${name}” had already been deleted. ${[note]}`);
     }
-    const tag = plant.tag === "" ? [] : message`, tagged “${plant.tag}”`;
-    this.#show(theirs, message`${note} It was “${plant.name}”${tag}.`);
+    const tagged = tag === "" ? "" : message`, tagged “${tag}”`;
+    this.#show(theirs, message`${[note]} It was “${name}”${[tagged]}.`);
     this.isChanged.value = true;
-    this.id.value = plant.id;
-    this.#go(plant.id);
+    this.id.value = id;
+    go({ plant: id });
   }
 
-  #closeIf(id: bigint): void {
-    if (this.id.value === id) this.close();
-  }
-
-  #show(plant: Plant | undefined, note: Message = [], lost?: Plant): void {
+  #show(plant: Plant | undefined, note: Message = "", lost?: Plant): void {
     this.plant.value = plant;
     this.lost.value = lost;
     this.note.value = note;
@@ -204,17 +181,19 @@ export class Card {
   }
 
   /** The next save replaces their version, and no later one. What only they changed stays. */
-  #showConflict(base: Plant, mine: Plant, theirs: Plant | undefined, note: Message): void {
+  async #showConflict(base: Plant, mine: Plant, theirs: Plant | undefined): Promise<void> {
+    this.garden.showRead(base.id, theirs);
+    const note = await this.#explain(base.id, !theirs);
     this.plant.value = theirs;
     this.lost.value = theirs ? undefined : base;
-    const isOther = (field: EditedField) =>
-      mine[field] !== base[field] && mine[field] !== theirs?.[field];
-    const others = theirs ? editedFields.filter(isOther) : [];
-    this.theirs.value = Object.fromEntries(others.map((field) => [field, theirs?.[field]]));
-    for (const field of editedFields) {
-      if (theirs && mine[field] === base[field]) this.form.set(field, theirs[field]);
+    const others: Partial<Record<EditedField, string>> = {};
+    for (const field of theirs ? editedFields : []) {
+      const text = theirs?.[field] ?? "";
+      if (mine[field] === base[field]) this.form.set(field, text);
+      else if (mine[field] !== text) others[field] = text;
     }
+    this.theirs.value = others;
     const question = theirs ? "Which version should stay?" : "Your changes aren’t saved.";
-    this.note.value = [...note, ` ${question}`];
+    this.note.value = [note, ` ${question}`];
   }
 }

@@ -6,7 +6,6 @@ import { batch, computed, signal } from "@preact/signals";
 import { renderCount } from "../client/files/renderer.ts";
 import {
   type Api,
-  describeError,
   isSame,
   makeIdempotencyKey,
   type Plant,
@@ -15,10 +14,9 @@ import {
   type Query,
   type Summary,
 } from "./api.ts";
-import { announcement, message, notify, toText } from "./message.ts";
+import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { Selection } from "./selection.ts";
-import { Undo, type UndoStep } from "./undo.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
 /** How many plants to load at a time if somebody wants all of them. */
@@ -27,7 +25,7 @@ const allAtOnce = 10_000;
 const recountMs = 2_000;
 
 /** Where the page should go once it has drawn the list. */
-export interface Target {
+interface Target {
   /** The top of the page. */
   readonly isTop?: boolean;
   /** A plant, or what is at its place. Without either, the focus goes to the title. */
@@ -37,9 +35,7 @@ export interface Target {
 }
 
 export class Garden {
-  readonly #api: Api;
-  readonly selection = new Selection();
-  readonly undo = new Undo();
+  readonly selection = new Selection(this);
   readonly summary = signal<Summary | undefined>();
   /** The list on the page. */
   readonly list = signal(new PlantList({}));
@@ -67,9 +63,7 @@ export class Garden {
   #recountedAtMs = Number.NEGATIVE_INFINITY;
   #recountTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: Api) {
-    this.#api = api;
-  }
+  constructor(readonly api: Api) {}
 
   // Loading.
 
@@ -86,16 +80,12 @@ export class Garden {
     this.#announce();
   }
 
-  /** Loads the next page, if there is one and nothing else is loading. */
-  async loadMore(): Promise<void> {
+  /** Loads the next page, if there is one, nothing else is loading, and the last one didn't fail. */
+  async loadMore(isRetry = false): Promise<void> {
     const list = this.list.value;
-    if (list.next === undefined || list.error !== undefined || this.#loading) return;
+    const hasFailed = list.error !== undefined && !isRetry;
+    if (list.next === undefined || hasFailed || this.#loading) return;
     if (await this.#load(list)) this.#loadMoreIfFew();
-  }
-
-  async retryMore(): Promise<void> {
-    this.list.value.error = undefined;
-    await this.loadMore();
   }
 
   /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
@@ -119,8 +109,7 @@ export class Garden {
     const isRefresh = isSameQuery(query, this.list.value.query);
     if (isRefresh && list.error !== undefined && list !== this.list.value) {
       this.query.value = this.list.value.query;
-      const why = describeError(list.error);
-      return notify(message`The list couldn’t be refreshed. ${why}`, "trouble");
+      return warn("The list couldn’t be refreshed.", list.error);
     }
     batch(() => {
       if (!isRefresh) {
@@ -136,8 +125,8 @@ export class Garden {
   #announce(): void {
     const list = this.list.value;
     if (!list.isLoaded || this.isComing.value) return;
-    const extent = toText(describeExtent(list, this.summary.value));
-    announcement.value = `${describeSize(list, this.summary.value)} ${extent}`;
+    const summary = this.summary.value;
+    announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
   }
 
   /** A page of a search covers a part of the garden, and may find little in it. */
@@ -154,11 +143,12 @@ export class Garden {
     this.isLoading.value = true;
     try {
       if (!this.summary.value) {
-        this.summary.value = await this.#api.summarize();
+        this.summary.value = await this.api.summarize();
         // Before the first list, so that the feed has whatever happens after it.
         this.onOpened(this.summary.value.me.lastEvent);
       }
-      list.addPage(await this.#api.listPage(list.query, list.next, limit, loading.signal));
+      const part = { after: list.next, limit, signal: loading.signal };
+      list.addPage(await this.api.listPage(list.query, part));
     } catch (error) {
       if (this.#loading === loading) list.error = error;
     }
@@ -172,7 +162,7 @@ export class Garden {
   async recount(): Promise<void> {
     const number = ++this.#recounts;
     this.#recountedAtMs = performance.now();
-    const summary = await this.#api.summarize().catch(() => undefined);
+    const summary = await this.api.summarize().catch(() => undefined);
     if (number !== this.#recounts) return;
     if (summary) this.summary.value = summary;
     else this.recountSoon();
@@ -217,15 +207,10 @@ export class Garden {
     this.#update(plant ? [plant] : [], plant ? [] : [known]);
   }
 
-  showSaved(plant: Plant, isMerged: boolean): void {
-    this.#reveal([plant], false);
-    const more = isMerged ? " Somebody else’s change is in it, too." : "";
-    notify(message`“${plant.name}” was saved.${[more]}`);
-  }
-
-  showAdded({ id, name, tag }: Plant): void {
+  /** Somebody added or saved a plant. */
+  showStored({ id, name, tag }: Plant, text: Message): void {
     this.#reveal([{ id, name, tag }], false);
-    notify(message`“${name}” was added with the id ${{ plant: id }}.`);
+    notify(text);
   }
 
   showDeleted(plants: readonly Plant[]): void {
@@ -236,7 +221,18 @@ export class Garden {
       this.#update([], plants);
       this.target.value = { index: Math.max(0, index), isFocused: true };
     });
-    this.undo.add(this.#makeUndo(plants));
+    // Makes it safe to undo again after a lost response.
+    const idempotencyKey = makeIdempotencyKey();
+    const [was, is] = plants.length === 1 ? ["was", "is"] : ["were", "are"];
+    offerUndo(message`${describePlants(plants)} ${[was]} deleted.`, async () => {
+      const results = await this.api.createMany(plants, { idempotencyKey });
+      const restored = plants.filter((_, index) => results[index]?.status === 201);
+      this.#reveal(restored, true);
+      const refusal = results.find((result) => result.status !== 201);
+      if (!refusal) return message`${describePlants(plants)} ${[is]} back.`;
+      const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
+      return void warn(`Restored ${count}.`, refusal.detail);
+    });
   }
 
   /** Plants have another tag now. Their names may have changed meanwhile. */
@@ -246,27 +242,6 @@ export class Garden {
       plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })),
       [],
     );
-  }
-
-  /** The same plants come back, with the same ids. */
-  #makeUndo(plants: readonly Plant[]): UndoStep {
-    // Makes it safe to undo again after a lost response.
-    const idempotencyKey = makeIdempotencyKey();
-    const isOne = plants.length === 1;
-    const who = describePlants(plants);
-    return {
-      text: message`${who} ${[isOne ? "was" : "were"]} deleted.`,
-      run: async () => {
-        const results = await this.#api.createMany(plants, { idempotencyKey });
-        const restored = plants.filter((_, index) => results[index]?.status === 201);
-        this.#reveal(restored, true);
-        const refusal = results.find((result) => result.status !== 201);
-        if (!refusal)
-          return { isWhole: true, text: message`${who} ${[isOne ? "is" : "are"]} back.` };
-        const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
-        return { isWhole: false, text: [`Restored ${count}. ${refusal.detail}`] };
-      },
-    };
   }
 
   #reveal(plants: readonly Plant[], isFocused: boolean): void {

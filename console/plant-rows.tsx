@@ -4,9 +4,10 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { Button } from "./parts.tsx";
+import { go } from "./address.ts";
+import { Button, focus } from "./parts.tsx";
 import type { ListedPlant, View } from "./plant-list.ts";
-import { address, card, garden } from "./state.ts";
+import { card, garden } from "./state.ts";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
@@ -54,15 +55,11 @@ export function focusFirstRow(): void {
 export function stopSelecting(): void {
   if (!garden.selection.isOn.value) return;
   garden.selection.toggle();
-  document.getElementById("select")?.focus();
-}
-
-export function focusTitle(): void {
-  document.getElementById("garden-title")?.focus({ preventScroll: true });
+  focus("select");
 }
 
 export function PlantRows() {
-  const { plants } = garden.list.value;
+  const { plants, size } = garden.list.value;
   const { from, to } = range.value;
   const target = garden.target.value;
   const isSelecting = garden.selection.isOn.value;
@@ -88,21 +85,48 @@ export function PlantRows() {
 
   const places = listPlaces(plants, from, to, focusedId);
   const height = places.length === 0 ? 0 : rowHeight();
+  // The longest id is the first or the last.
+  const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
   return (
     <div
-      id="rows"
-      class="rows"
-      role="rowgroup"
-      style={{ height: `${plants.length * height}px` }}
-      onClick={click}
-      onKeyDown={press}
-      onAnimationEnd={() => {
-        garden.fresh.value = new Set();
-      }}>
-      {places.map((place) => {
-        const plant = plants[place] as ListedPlant;
-        return <Row key={plant.id} {...{ plant, place, height, isSelecting }} />;
-      })}
+      id="table"
+      class={`table ${isSelecting ? "selecting" : ""}`}
+      role="table"
+      aria-labelledby="garden-title"
+      aria-rowcount={plants.length + 1}
+      style={{ "--id-characters": String(Math.max(2, ...ends)) }}
+      hidden={size === 0}>
+      <div role="rowgroup">
+        <div class="row head" role="row" aria-rowindex={1}>
+          <span class="box" role="columnheader">
+            <span class="unseen">Selected</span>
+          </span>
+          <span class="number" role="columnheader">
+            Id
+          </span>
+          <span class="name" role="columnheader">
+            Name
+          </span>
+          <span class="tag" role="columnheader">
+            Tag
+          </span>
+        </div>
+      </div>
+      <div
+        id="rows"
+        class="rows"
+        role="rowgroup"
+        style={{ height: `${plants.length * height}px` }}
+        onClick={click}
+        onKeyDown={press}
+        onAnimationEnd={() => {
+          garden.fresh.value = new Set();
+        }}>
+        {places.map((place) => {
+          const plant = plants[place] as ListedPlant;
+          return <Row key={plant.id} {...{ plant, place, height, isSelecting }} />;
+        })}
+      </div>
     </div>
   );
 }
@@ -138,7 +162,13 @@ function Row({ plant, place, height, isSelecting }: RowProps) {
         {String(id)}
       </span>
       <span class="name" role="cell">
-        {isSelecting ? text : <Button class="opener" aria-haspopup="dialog" label={text} />}
+        {isSelecting ? (
+          text
+        ) : (
+          <Button class="opener" aria-haspopup="dialog">
+            {text}
+          </Button>
+        )}
       </span>
       <span class="tag" role="cell">
         <bdi>{tag}</bdi>
@@ -185,7 +215,7 @@ function follow(plants: readonly ListedPlant[]): void {
   const isBehind = isFocused && document.querySelector("dialog:modal") !== null;
   if (isBehind || (isFocused && row >= 0 && !focusRendered(row))) requestAnimationFrame(again);
   else {
-    if (isFocused && row < 0) focusTitle();
+    if (isFocused && row < 0) focus("garden-title");
     garden.target.value = undefined;
   }
 }
@@ -198,7 +228,7 @@ function again(): void {
 
 function restore(plants: readonly ListedPlant[], id: bigint): void {
   const index = plants.findIndex((plant) => plant.id === id);
-  if (index < 0 || !focusRendered(index)) focusTitle();
+  if (index < 0 || !focusRendered(index)) focus("garden-title");
 }
 
 function focusRendered(index: number): boolean {
@@ -227,8 +257,8 @@ function click(event: MouseEvent): void {
   if (!plant) return;
   if (garden.selection.isOn.value) {
     focusRow(index);
-    garden.selection.togglePlant(plants, index, event.shiftKey);
-  } else address.go({ plant: plant.id });
+    garden.selection.togglePlant(index, event.shiftKey);
+  } else go({ plant: plant.id });
 }
 
 function press(event: KeyboardEvent): void {
@@ -242,8 +272,8 @@ function press(event: KeyboardEvent): void {
   else if (step) {
     event.preventDefault();
     const next = index + step;
-    if (isSelecting && event.shiftKey && plants[next]) selection.extend(plants, index, next);
-    if (next < 0) document.getElementById("filter")?.focus();
+    if (isSelecting && event.shiftKey && plants[next]) selection.extend(index, next);
+    if (next < 0) focus("filter");
     else focusRow(next);
   } else if (event.key === "Delete" && plant && !isSelecting && garden.canWrite.value) {
     void card.delete(plant);

@@ -77,8 +77,8 @@ testGarden(
     expect(await shownNames(page)).toEqual(["Fern", "=1+1", "Aloe"]);
     expect(await page.textContent("#announcer")).toContain("3 plants");
     await takePicture(page, "imported");
-    await page.click("#transfer-actions button:text-is('Undo: delete these 3 plants')");
-    await waitForNote(page, /^The import was undone: 3 plants deleted\.$/);
+    await page.click("#undo:has-text('3 plants were imported from “plants.csv”.') #undo-button");
+    await page.waitForSelector("#notice:has-text('The import was undone: 3 plants deleted.')");
     await page.waitForSelector("#empty:visible");
     await page.click("#transfer-actions button:text-is('Close')");
     await page.waitForSelector("#garden-title:focus");
