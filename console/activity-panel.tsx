@@ -49,11 +49,7 @@ export function ActivityPanel() {
           {note.value}
         </p>
         {lines.value.length > 0 && hasEarlier.value && (
-          <Button
-            id="earlier"
-            class="link"
-            isBusy={loading.isRunning.value}
-            onClick={() => void activity.showEarlier()}>
+          <Button id="earlier" class="link" task={loading} onClick={() => activity.showEarlier()}>
             Show earlier
           </Button>
         )}

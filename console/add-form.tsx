@@ -42,7 +42,7 @@ export function AddForm() {
         inputMode="numeric"
       />
       <div class="actions">
-        <Button id="add-button" class="primary" type="submit" isBusy={form.sending.isRunning.value}>
+        <Button id="add-button" class="primary" type="submit" task={form.sending}>
           Add
         </Button>
         <Button id="close-add" onClick={closeAdd}>

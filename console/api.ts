@@ -138,28 +138,31 @@ export class Api extends PlantStore {
   async save(base: Plant, mine: Plant): Promise<StoredPlant> {
     const changed = editedFields.filter((field) => mine[field] !== base[field]);
     const change = Object.fromEntries(changed.map((field) => [field, mine[field]]));
-    for (;;) {
-      const theirs = await this.find(base.id);
-      const isSafe = (field: EditedField) =>
-        [base[field], mine[field]].includes(theirs?.[field] ?? "");
-      if (!theirs || !changed.every(isSafe)) throw new Conflict(theirs);
-      try {
-        return await this.update(base.id, change, { ifMatch: theirs.etag || undefined });
-      } catch (error) {
-        if (!hasCode(error, "precondition-failed")) throw error;
-      }
-    }
+    const isSafe = (theirs: Plant) =>
+      changed.every((field) => [base[field], mine[field]].includes(theirs[field]));
+    return this.#write(base, isSafe, (options) => this.update(base.id, change, options));
   }
 
   /** Deletes the plant if it is still what the page showed. Otherwise throws a conflict. */
   async deleteShown(shown: Plant): Promise<void> {
-    const stored = await this.find(shown.id);
-    if (!stored || !isSame(stored, shown)) throw new Conflict(stored);
-    try {
-      await this.delete(shown.id, { ifMatch: stored.etag || undefined });
-    } catch (error) {
-      const isConflict = hasCode(error, "precondition-failed") || hasCode(error, "not-found");
-      throw isConflict ? new Conflict(await this.find(shown.id)) : error;
+    const isShown = (theirs: Plant) => isSame(theirs, shown);
+    await this.#write(shown, isShown, (options) => this.delete(shown.id, options));
+  }
+
+  /** Reads the plant again whenever somebody else was faster than the write. */
+  async #write<Result>(
+    { id }: Plant,
+    isSafe: (theirs: Plant) => boolean,
+    write: (options: { ifMatch: string | undefined }) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      const theirs = await this.find(id);
+      if (!theirs || !isSafe(theirs)) throw new Conflict(theirs);
+      try {
+        return await write({ ifMatch: theirs.etag || undefined });
+      } catch (error) {
+        if (!hasCode(error, "precondition-failed") && !hasCode(error, "not-found")) throw error;
+      }
     }
   }
 

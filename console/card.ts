@@ -17,21 +17,25 @@ import { describeChange } from "./words.ts";
 
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
+interface Shown {
+  /** As the card last showed it. Absent until it is read, and after it was deleted. */
+  readonly plant?: Plant | undefined;
+  /** As it was before somebody else deleted it. It can be added again. */
+  readonly lost?: Plant | undefined;
+  readonly note?: Message;
+  /** Whether Delete means a plant that somebody else has changed. */
+  readonly isChanged?: boolean;
+  readonly isEditing?: boolean;
+  /** What somebody else made of the fields that were edited here. Absent without a conflict. */
+  readonly theirs?: Partial<Record<EditedField, string>>;
+}
+
 export class Card {
   /** Absent while the card is closed. */
   readonly id = signal<bigint | undefined>();
-  /** The plant as the card last showed it. Absent until it is read, and after it was deleted. */
-  readonly plant = signal<Plant | undefined>();
-  /** As it was before somebody else deleted it. It can be added again. */
-  readonly lost = signal<Plant | undefined>();
-  readonly note = signal<Message>("");
-  readonly isEditing = signal(false);
+  readonly shown = signal<Shown>({});
   readonly form = new Form("edit", editedFields);
   readonly deleting = new Task();
-  /** What somebody else made of the fields that were edited here. Absent without a conflict. */
-  readonly theirs = signal<Partial<Pick<Plant, EditedField>> | undefined>();
-  /** Whether Delete means a plant that somebody else has changed. */
-  readonly isChanged = signal(false);
 
   constructor(readonly garden: Garden) {}
 
@@ -40,30 +44,31 @@ export class Card {
     if (id === undefined) return this.close();
     if (id === this.id.value) return;
     const known = this.garden.list.value.find(id);
-    this.#show(known);
+    this.shown.value = { plant: known };
     this.id.value = id;
-    const isShown = () => this.id.value === id && !this.isEditing.value;
-    try {
-      const plant = await this.garden.api.find(id);
-      this.garden.showRead(id, plant);
-      if (plant) {
-        if (isShown() && (!known || !isSame(plant, known))) this.#show(plant);
-      } else {
-        const note = known ? await this.#explain(id, true) : `There is no plant ${id}.`;
-        if (isShown()) this.#show(undefined, note, known);
-      }
-    } catch (error) {
-      if (isShown()) this.#show(known, describeError(error));
-    }
+    const next = await this.#read(id, known).catch(
+      (error): Shown => ({ plant: known, note: describeError(error) }),
+    );
+    if (next && this.id.value === id && !this.shown.value.isEditing) this.shown.value = next;
+  }
+
+  /** What the card should show instead of what the page knew, if that differs. */
+  async #read(id: bigint, known: Plant | undefined): Promise<Shown | undefined> {
+    const plant = await this.garden.api.find(id);
+    this.garden.showRead(id, plant);
+    if (plant) return known && isSame(plant, known) ? undefined : { plant };
+    const note = known ? await this.#explain(id, true) : `There is no plant ${id}.`;
+    return { lost: known, note };
   }
 
   /** Shows what others changed, unless somebody is editing. */
   follow(events: readonly PlantEvent[]): void {
     const event = events.findLast(({ plant }) => plant.id === this.id.value);
-    const before = this.plant.value;
-    if (!event || !before || this.isEditing.value) return;
-    if (event.type === "plant.deleted") this.#show(undefined, describeChange(true, event), before);
-    else if (!isSame(event.plant, before)) this.#show(event.plant);
+    const { plant: before, isEditing } = this.shown.value;
+    if (!event || !before || isEditing) return;
+    if (event.type === "plant.deleted") {
+      this.shown.value = { lost: before, note: describeChange(true, event) };
+    } else if (!isSame(event.plant, before)) this.shown.value = { plant: event.plant };
   }
 
   close(id = this.id.value): void {
@@ -75,11 +80,12 @@ export class Card {
 
   /** Asks first if something typed would be lost. */
   async leave(): Promise<void> {
-    const base = this.plant.value ?? this.lost.value;
+    const { isEditing, plant, lost } = this.shown.value;
+    const base = plant ?? lost;
     const isTouched = editedFields.some((field) => this.#typed(field) !== base?.[field]);
     const note = "What you typed isn’t saved.";
-    const isAsked = this.isEditing.value && isTouched;
-    if (!isAsked || (await confirm("Discard your changes?", note, "Discard"))) this.close();
+    if (!isEditing || !isTouched || (await confirm("Discard your changes?", note, "Discard")))
+      this.close();
   }
 
   /**
@@ -100,17 +106,15 @@ export class Card {
   }
 
   edit(): void {
-    const plant = this.plant.value;
+    const { plant } = this.shown.value;
     if (!plant) return;
     this.form.reset({ name: plant.name, tag: plant.tag });
-    this.note.value = "";
-    this.theirs.value = undefined;
-    this.isEditing.value = true;
+    this.shown.value = { plant, isEditing: true };
     this.form.focusOn("name");
   }
 
   async save(): Promise<void> {
-    const base = this.plant.value;
+    const base = this.shown.value.plant;
     // Enter submits the form even if its button is hidden.
     if (!base) return;
     const { id } = base;
@@ -130,14 +134,15 @@ export class Card {
 
   /** Adds the plant that somebody else deleted, with the same id, and with what was typed. */
   async addAgain({ id, ...lost }: Plant): Promise<void> {
-    const { name, tag } = this.isEditing.value ? this.form.values.value : lost;
+    const { name, tag } = this.shown.value.isEditing ? this.form.values.value : lost;
     const plant = { id, name, tag };
     try {
       await this.garden.api.put(id, plant, { ifNoneMatch: "*" });
       this.close(id);
       this.garden.showStored(plant, message`“${name}” was added with the id ${[id]}.`);
     } catch (error) {
-      this.note.value = message`“${name}” may not have been added. ${[describeError(error)]}`;
+      const note = message`“${name}” may not have been added. ${[describeError(error)]}`;
+      this.shown.value = { ...this.shown.value, note };
     }
   }
 
@@ -159,24 +164,17 @@ export class Card {
       return notify(message`“${name}” had already been deleted. ${[note]}`);
     }
     const tagged = tag === "" ? "" : message`, tagged “${tag}”`;
-    this.#show(theirs, message`${[note]} It was “${name}”${[tagged]}.`);
-    this.isChanged.value = true;
+    const full = message`${[note]} It was “${name}”${[tagged]}.`;
+    this.shown.value = { plant: theirs, note: full, isChanged: true };
     this.id.value = id;
     go({ plant: id });
-  }
-
-  #show(plant: Plant | undefined, note: Message = "", lost?: Plant): void {
-    this.plant.value = plant;
-    this.lost.value = lost;
-    this.note.value = note;
-    this.isChanged.value = this.isEditing.value = false;
-    this.theirs.value = undefined;
   }
 
   /** Inputs drop line breaks. A field that nobody touched keeps its own. */
   #typed(field: EditedField): string {
     const value = this.form.values.value[field];
-    const before = (this.plant.value ?? this.lost.value)?.[field] ?? "";
+    const { plant, lost } = this.shown.value;
+    const before = (plant ?? lost)?.[field] ?? "";
     return value === before.replace(/[\r\n]/g, "") ? before : value;
   }
 
@@ -184,16 +182,18 @@ export class Card {
   async #showConflict(base: Plant, mine: Plant, theirs: Plant | undefined): Promise<void> {
     this.garden.showRead(base.id, theirs);
     const note = await this.#explain(base.id, !theirs);
-    this.plant.value = theirs;
-    this.lost.value = theirs ? undefined : base;
     const others: Partial<Record<EditedField, string>> = {};
     for (const field of theirs ? editedFields : []) {
       const text = theirs?.[field] ?? "";
       if (mine[field] === base[field]) this.form.set(field, text);
       else if (mine[field] !== text) others[field] = text;
     }
-    this.theirs.value = others;
     const question = theirs ? "Which version should stay?" : "Your changes aren’t saved.";
-    this.note.value = [note, ` ${question}`];
+    this.shown.value = {
+      ...(theirs ? { plant: theirs } : { lost: base }),
+      note: [note, ` ${question}`],
+      isEditing: true,
+      theirs: others,
+    };
   }
 }

@@ -56,7 +56,7 @@ function Page() {
           <a href="docs" target="_blank" rel="noopener">
             API<span class="if-wide"> reference</span>
           </a>
-          {session.hasToken.value && (
+          {(session.isSignedIn.value || session.reason.value) && (
             <Button id="sign-out" class="link" onClick={signOut}>
               Sign out
             </Button>
@@ -147,11 +147,7 @@ function Notices() {
       {nextUndo.value && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">{nextUndo.value.text}</p>
-          <Button
-            id="undo-button"
-            isBusy={undoing.isRunning.value}
-            onClick={() => void undo()}
-            shortcut="z">
+          <Button id="undo-button" task={undoing} onClick={undo} shortcut="z">
             Undo
           </Button>
           <Button id="undo-close" onClick={dismissUndo}>

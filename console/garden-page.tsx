@@ -1,5 +1,5 @@
 /** The page of a garden: its title, what to do with it, and its plants. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
 import { ActivityPanel, toggleActivity } from "./activity-panel.tsx";
 import { AddForm, closeAdd, openAdd } from "./add-form.tsx";
@@ -12,9 +12,6 @@ import { KnownTags, Tags } from "./tags.tsx";
 import { showAll, Toolbar } from "./toolbar.tsx";
 import { TransferCard } from "./transfer-card.tsx";
 import { describeExtent, describeMe, describeNoMatch, describeSize, isFiltered } from "./words.ts";
-
-/** How close to the window the end of the list gets before the next page loads. */
-const loadAheadPixels = 1_600;
 
 export function GardenPage() {
   const { isSignedIn } = session;
@@ -82,7 +79,6 @@ function Head() {
             id="open-activity"
             class="link"
             aria-expanded={activity.isOpen.value}
-            aria-controls="activity"
             onClick={toggleActivity}>
             Activity
           </Button>
@@ -115,7 +111,6 @@ function Actions() {
             id="open-add"
             class="primary writing"
             aria-expanded={isAdding.value}
-            aria-controls="add"
             onClick={isAdding.value ? closeAdd : openAdd}
             shortcut="n">
             Add a plant
@@ -126,7 +121,7 @@ function Actions() {
       <Button
         id="export"
         disabled={transfers.isRunning.value}
-        onClick={() => void transfers.export(download)}>
+        onClick={() => transfers.export(download)}>
         Export
       </Button>
     </div>
@@ -173,7 +168,7 @@ function News() {
 function ListState() {
   const { size, isComplete, isLoaded, error, query } = garden.list.value;
   const isEmpty = isComplete && size === 0;
-  if (error !== undefined && size === 0) return <Trouble error={error} />;
+  if (error.value !== undefined && size === 0) return <Trouble error={error.value} />;
   if (isEmpty && isFiltered(query)) {
     return (
       <div id="no-match" class="state">
@@ -245,20 +240,8 @@ function Trouble({ error }: { error: unknown }) {
 function More() {
   const { size, next, error, query } = garden.list.value;
   const isLoading = garden.isLoading.value && !garden.isComing.value;
-  const hasFailed = error !== undefined && size > 0;
+  const hasFailed = error.value !== undefined && size > 0;
   const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
-  const end = useRef<HTMLButtonElement>(null);
-  // Observed again after every page: an end that stays in view would not be reported twice.
-  useEffect(() => {
-    if (!end.current) return;
-    const observer = new IntersectionObserver(
-      // Under load several entries arrive together; the last one is current.
-      (entries) => entries.at(-1)?.isIntersecting && void garden.loadMore(),
-      { rootMargin: `${loadAheadPixels}px` },
-    );
-    observer.observe(end.current);
-    return () => observer.disconnect();
-  });
   const retry = () => {
     void garden.loadMore(true);
     focus("garden-title");
@@ -268,12 +251,12 @@ function More() {
       {(hasFailed || (isLoading && next !== undefined)) && (
         <p id="more-note" class="note">
           {hasFailed
-            ? `Couldn’t load more plants. ${describeError(error)}`
+            ? `Couldn’t load more plants. ${describeError(error.value)}`
             : `Loading… ${found} so far`}
         </p>
       )}
       {next !== undefined && !isLoading && (
-        <Button id="load-more" ref={end} onClick={retry}>
+        <Button id="load-more" onClick={retry}>
           {hasFailed ? "Try again" : "Load more"}
         </Button>
       )}

@@ -14,15 +14,15 @@ import {
   type Query,
   type Summary,
 } from "./api.ts";
-import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
+import { announcement, type Message, message, notify, offerUndo, Task, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { Selection } from "./selection.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
 /** How many plants to load at a time if somebody wants all of them. */
 const allAtOnce = 10_000;
-/** How often to count plants and tags while others change them. */
-const recountMs = 2_000;
+/** Plants and tags are counted at most this often. */
+const recountMs = 1_000;
 
 /** Where the page should go once it has drawn the list. */
 interface Target {
@@ -59,9 +59,8 @@ export class Garden {
   onOpened: (lastEvent: number | undefined) => void = () => {};
 
   #loading: AbortController | undefined;
-  #recounts = 0;
-  #recountedAtMs = Number.NEGATIVE_INFINITY;
-  #recountTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #counting = new Task();
+  #isCountOld = false;
 
   constructor(readonly api: Api) {}
 
@@ -76,14 +75,15 @@ export class Garden {
   /** Loads everything again that was loaded. */
   async refresh(): Promise<void> {
     const limit = Math.max(this.list.value.size, pageSize);
-    await Promise.all([this.#start(this.query.value, limit), this.recount()]);
+    this.recount();
+    await this.#start(this.query.value, limit);
     this.#announce();
   }
 
   /** Loads the next page, if there is one, nothing else is loading, and the last one didn't fail. */
   async loadMore(isRetry = false): Promise<void> {
     const list = this.list.value;
-    const hasFailed = list.error !== undefined && !isRetry;
+    const hasFailed = list.error.value !== undefined && !isRetry;
     if (list.next === undefined || hasFailed || this.#loading) return;
     if (await this.#load(list)) this.#loadMoreIfFew();
   }
@@ -92,8 +92,8 @@ export class Garden {
   async loadAll(): Promise<void> {
     const list = this.list.value;
     if (this.isComing.value) return;
-    list.error = undefined;
-    while (this.selection.isOn.value && list.next !== undefined && list.error === undefined) {
+    list.error.value = undefined;
+    while (this.selection.isOn.value && list.next !== undefined && list.error.value === undefined) {
       if (!(await this.#load(list, allAtOnce))) return;
     }
   }
@@ -104,12 +104,12 @@ export class Garden {
     this.query.value = query;
     if (!this.list.value.isLoaded) this.list.value = list;
     // Without events, nothing else says that the numbers are old.
-    if (this.summary.value && this.summary.value.me.lastEvent === undefined) void this.recount();
+    if (this.summary.value && this.summary.value.me.lastEvent === undefined) this.recount();
     if (!(await this.#load(list, limit))) return;
     const isRefresh = isSameQuery(query, this.list.value.query);
-    if (isRefresh && list.error !== undefined && list !== this.list.value) {
+    if (isRefresh && list.error.value !== undefined && list !== this.list.value) {
       this.query.value = this.list.value.query;
-      return warn("The list couldn’t be refreshed.", list.error);
+      return warn("The list couldn’t be refreshed.", list.error.value);
     }
     batch(() => {
       if (!isRefresh) {
@@ -139,7 +139,7 @@ export class Garden {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
-    list.error = undefined;
+    list.error.value = undefined;
     this.isLoading.value = true;
     try {
       if (!this.summary.value) {
@@ -150,7 +150,7 @@ export class Garden {
       const part = { after: list.next, limit, signal: loading.signal };
       list.addPage(await this.api.listPage(list.query, part));
     } catch (error) {
-      if (this.#loading === loading) list.error = error;
+      if (this.#loading === loading) list.error.value = error;
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
@@ -158,22 +158,18 @@ export class Garden {
     return true;
   }
 
-  /** Counts plants and tags again, together. */
-  async recount(): Promise<void> {
-    const number = ++this.#recounts;
-    this.#recountedAtMs = performance.now();
-    const summary = await this.api.summarize().catch(() => undefined);
-    if (number !== this.#recounts) return;
-    if (summary) this.summary.value = summary;
-    else this.recountSoon();
-  }
-
-  recountSoon(): void {
-    const waitMs = Math.max(0, this.#recountedAtMs + recountMs - performance.now());
-    this.#recountTimer ??= setTimeout(() => {
-      this.#recountTimer = undefined;
-      void this.recount();
-    }, waitMs);
+  /** Counts plants and tags again, together: at once, but not too often. */
+  recount(): void {
+    this.#isCountOld = true;
+    void this.#counting.run(async () => {
+      while (this.#isCountOld) {
+        this.#isCountOld = false;
+        const summary = await this.api.summarize().catch(() => undefined);
+        if (summary) this.summary.value = summary;
+        else this.#isCountOld = true;
+        await new Promise((resolve) => setTimeout(resolve, recountMs));
+      }
+    });
   }
 
   // What others do.
@@ -181,7 +177,7 @@ export class Garden {
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
     this.fresh.value = new Set(this.list.value.follow(events, this.view()));
-    if (events.length > 0) this.recountSoon();
+    if (events.length > 0) this.recount();
   }
 
   /** After scrolling, other rows are in view. */
@@ -260,7 +256,7 @@ export class Garden {
       this.list.value.remove(gone);
       this.selection.drop(gone);
     });
-    void this.recount();
+    this.recount();
   }
 }
 

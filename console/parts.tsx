@@ -3,6 +3,7 @@ import type { Signal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { toHash } from "./address.ts";
+import type { Task } from "./message.ts";
 
 export function focus(id: string): void {
   document.getElementById(id)?.focus({ preventScroll: true });
@@ -30,13 +31,14 @@ interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role"> {
   readonly children: ComponentChildren;
   /** The key that does the same. */
   readonly shortcut?: string;
-  /** Disables the button. If that lasts, it shows a spinner. */
-  readonly isBusy?: boolean;
+  /** While it runs, the button is disabled. If that lasts, it shows a spinner. */
+  readonly task?: Task;
   readonly type?: "button" | "submit";
   readonly disabled?: boolean;
 }
 
-export function Button({ children, shortcut, isBusy = false, ...rest }: ButtonProps) {
+export function Button({ children, shortcut, task, ...rest }: ButtonProps) {
+  const isBusy = task?.isRunning.value ?? false;
   const state = { disabled: rest.disabled || isBusy, "aria-busy": isBusy || undefined };
   return (
     <button type="button" {...rest} {...state}>

@@ -8,51 +8,51 @@ import { Button, Dialog, focus } from "./parts.tsx";
 import { card, garden, session } from "./state.ts";
 
 export function PlantCard() {
-  const { id, plant, lost, note, isEditing } = card;
+  const id = card.id.value;
+  const { plant, lost, note, isEditing } = card.shown.value;
   return (
     <Dialog
       id="plant"
       class="card dialog plant"
       aria-labelledby="plant-title"
-      isOpen={id.value !== undefined && session.isSignedIn.value}
+      isOpen={id !== undefined && session.isSignedIn.value}
       onLeave={() => void card.leave()}>
       <h2 id="plant-title">
-        <bdi id="plant-name">{plant.value?.name ?? lost.value?.name ?? `Plant ${id.value}`}</bdi>
+        <bdi id="plant-name">{plant?.name ?? lost?.name ?? `Plant ${id}`}</bdi>
       </h2>
-      {note.value && (
+      {note && (
         <p id="plant-note" class="banner" role="alert">
-          {note.value}
+          {note}
         </p>
       )}
-      {isEditing.value ? <EditForm /> : <PlantView />}
+      {isEditing ? <EditForm /> : <PlantView />}
     </Dialog>
   );
 }
 
 function PlantView() {
-  const { plant, isChanged, deleting } = card;
-  const shown = plant.value;
+  const { plant, isChanged } = card.shown.value;
   // What had the focus may be gone, and after a conflict Enter must not delete anything.
   useLayoutEffect(() => {
     const isOutside = !document.activeElement?.closest("#plant");
-    if (card.id.value !== undefined && (isOutside || isChanged.value)) focus("plant-close");
-  }, [shown, isChanged.value]);
+    if (card.id.value !== undefined && (isOutside || isChanged)) focus("plant-close");
+  }, [plant, isChanged]);
   return (
     <div id="plant-view">
-      {shown && (
+      {plant && (
         <dl id="plant-fields">
           <dt>Tag</dt>
           <dd>
-            <bdi id="plant-tag">{shown.tag}</bdi>
+            <bdi id="plant-tag">{plant.tag}</bdi>
           </dd>
           <dt>Id</dt>
-          <dd id="plant-id">{String(shown.id)}</dd>
+          <dd id="plant-id">{String(plant.id)}</dd>
           <dt>Copy</dt>
-          <CopyButtons key={shown.id} hasTag={shown.tag !== ""} />
+          <CopyButtons key={plant.id} hasTag={plant.tag !== ""} />
         </dl>
       )}
       <div class="actions">
-        {shown && garden.canWrite.value && (
+        {plant && garden.canWrite.value && (
           <>
             <Button id="plant-edit" class="primary writing" autofocus onClick={() => card.edit()}>
               Edit
@@ -60,15 +60,15 @@ function PlantView() {
             <Button
               id="plant-delete"
               class="danger writing"
-              isBusy={deleting.isRunning.value}
-              onClick={() => void card.delete(shown)}>
-              {isChanged.value ? "Delete it anyway" : "Delete"}
+              task={card.deleting}
+              onClick={() => card.delete(plant)}>
+              {isChanged ? "Delete it anyway" : "Delete"}
             </Button>
           </>
         )}
         <AddAgain />
         <Button id="plant-close" onClick={() => card.close()}>
-          {isChanged.value ? "Keep it" : "Close"}
+          {isChanged ? "Keep it" : "Close"}
         </Button>
       </div>
     </div>
@@ -77,10 +77,10 @@ function PlantView() {
 
 /** Somebody else deleted the plant. */
 function AddAgain() {
-  const lost = card.lost.value;
+  const { lost } = card.shown.value;
   if (!lost || !garden.canWrite.value) return null;
   return (
-    <Button id="plant-again" class="writing" onClick={() => void card.addAgain(lost)}>
+    <Button id="plant-again" class="writing" onClick={() => card.addAgain(lost)}>
       Add it again
     </Button>
   );
@@ -125,14 +125,15 @@ function copy(element: HTMLElement): boolean {
 }
 
 function EditForm() {
-  const { form, plant, theirs } = card;
-  const hasConflict = theirs.value !== undefined;
+  const { form } = card;
+  const { plant, theirs } = card.shown.value;
+  const hasConflict = theirs !== undefined;
   // If somebody presses Enter again, neither version is lost.
   useLayoutEffect(() => {
     if (hasConflict) focus("edit-resume");
-  }, [theirs.value]);
+  }, [theirs]);
   const describe = (field: EditedField) => {
-    const text = theirs.value?.[field];
+    const text = theirs?.[field];
     if (text === undefined) return "";
     return text === "" ? "Theirs: none" : message`Theirs: “${text}”`;
   };
@@ -159,12 +160,12 @@ function EditForm() {
             Keep editing
           </Button>
         )}
-        {plant.value && (
+        {plant && (
           <Button
             id="edit-save"
             class={hasConflict ? "" : "primary"}
             type="submit"
-            isBusy={form.sending.isRunning.value}>
+            task={form.sending}>
             {hasConflict ? "Save yours instead" : "Save"}
           </Button>
         )}

@@ -25,8 +25,6 @@ export class Session {
   #signedIn = Promise.withResolvers<void>();
 
   readonly isSignedIn = signal(false);
-  /** Whether there is something to sign out of. */
-  readonly hasToken = signal(false);
   /** Why somebody has to sign in again. */
   readonly reason = signal("");
   /** What is wrong with the token that was typed. */
@@ -39,7 +37,7 @@ export class Session {
     this.#options = options;
     this.#storage = storage;
     this.#token = storage?.getItem(storageKey) ?? "";
-    this.isSignedIn.value = this.hasToken.value = this.#token !== "";
+    this.isSignedIn.value = this.#token !== "";
     this.api = new Api({
       ...options,
       onContact: (isReached) => {
@@ -97,6 +95,6 @@ export class Session {
     this.isSignedIn.value = false;
     this.#signedIn = Promise.withResolvers();
     await this.#signedIn.promise;
-    this.isSignedIn.value = this.hasToken.value = true;
+    this.isSignedIn.value = true;
   }
 }

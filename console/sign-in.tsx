@@ -59,11 +59,7 @@ export function SignIn() {
           </p>
         </div>
         <Checkbox id="keep-token" isChecked={isKept} label="Stay signed in when this tab reloads" />
-        <Button
-          id="sign-in-button"
-          class="primary"
-          type="submit"
-          isBusy={session.signingIn.isRunning.value}>
+        <Button id="sign-in-button" class="primary" type="submit" task={session.signingIn}>
           Open the garden
         </Button>
         <p class="hint">

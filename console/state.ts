@@ -44,10 +44,10 @@ export function start(): void {
   });
   effect(() => {
     // Another token may have other rights, and what was missed is counted.
-    if (session.isSignedIn.value && garden.summary.peek()) void garden.recount();
+    if (session.isSignedIn.value && garden.summary.peek()) garden.recount();
   });
   effect(() => {
-    if (!session.isConnected.value) garden.recountSoon();
+    if (!session.isConnected.value) garden.recount();
   });
 }
 

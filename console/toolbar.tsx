@@ -106,9 +106,9 @@ export function Toolbar() {
 
 function SelectionBar() {
   const { selection } = garden;
+  const { changing } = selection;
   const isTagging = useSignal(false);
   const size = selection.size.value;
-  const isBusy = selection.changing.isRunning.value;
   const toggleForm = () => {
     isTagging.value = !isTagging.value;
     focusSoon("new-tag");
@@ -123,7 +123,7 @@ function SelectionBar() {
       <p id="selection-note" role="status">
         {renderCount(size)} selected
       </p>
-      <Button id="select-all" isBusy={isBusy} onClick={() => void selection.toggleAll()}>
+      <Button id="select-all" task={changing} onClick={() => selection.toggleAll()}>
         {selection.allLabel}
       </Button>
       {size > 0 && (
@@ -131,16 +131,15 @@ function SelectionBar() {
           <Button
             id="tag-selected"
             aria-expanded={isTagging.value}
-            aria-controls="tag-form"
-            isBusy={isBusy}
+            task={changing}
             onClick={toggleForm}>
             Change the tag
           </Button>
           <Button
             id="delete-selected"
             class="danger"
-            isBusy={isBusy}
-            onClick={() => void selection.delete()}>
+            task={changing}
+            onClick={() => selection.delete()}>
             Delete {renderCount(size, "plant")}
           </Button>
         </>
@@ -165,11 +164,7 @@ function TagForm() {
     <form id="tag-form" class="tag-form" autocomplete="off" noValidate onSubmit={submit}>
       <label for="new-tag">New tag</label>
       <input id="new-tag" name="tag" list="known-tags" placeholder="none" />
-      <Button
-        id="tag-button"
-        class="primary"
-        type="submit"
-        isBusy={selection.changing.isRunning.value}>
+      <Button id="tag-button" class="primary" type="submit" task={selection.changing}>
         Change {renderCount(selection.size.value, "plant")}
       </Button>
     </form>

@@ -47,7 +47,7 @@ test("an import of a file with an invalid row adds nothing, and names the row", 
   await transfers.preview(new File(["name,tag\nFern,\n ,\n"], "plants.csv"));
   expect(note()).toMatch(/^Nothing was sent: 1 of 2 rows is invalid\./);
   expect(transfers.card.value?.problems).toMatchObject([{ line: 3 }]);
-  expect(transfers.card.value?.actions.map(({ label }) => label)).toEqual(["Cancel"]);
+  expect(transfers.card.value?.actions.map(({ label }) => label)).toEqual(["Close"]);
   await transfers.preview(new File(["name,tag\n"], "plants.csv"));
   expect([note(), await stored()]).toEqual(["The file has no plants.", []]);
 });

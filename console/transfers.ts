@@ -31,11 +31,9 @@ export interface TransferCard {
   readonly actions: readonly TransferAction[];
 }
 
-/** What a transfer ends with. */
+/** What a transfer ends with. The action comes before the button that closes the card. */
 interface Result extends Pick<TransferCard, "note" | "problems" | "samples"> {
-  /** Comes before the button that closes the card. */
-  readonly action?: TransferAction | undefined;
-  readonly closeLabel?: string;
+  readonly action?: TransferAction | false;
 }
 
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
@@ -69,14 +67,13 @@ export class Transfers {
       this.card.value = { title, note, progress: share ?? null, actions: [stop] };
     };
     showProgress("");
-    const { action, closeLabel, ...content }: Result = await work(
-      running.signal,
-      showProgress,
-    ).catch((error) => ({ note: running.signal.aborted ? "Stopped." : describeError(error) }));
+    const { action, ...content } = await work(running.signal, showProgress).catch(
+      (error): Result => ({ note: running.signal.aborted ? "Stopped." : describeError(error) }),
+    );
     const close = () => {
       this.card.value = undefined;
     };
-    const actions = [...(action ? [action] : []), { label: closeLabel ?? "Close", run: close }];
+    const actions = [...(action ? [action] : []), { label: "Close", run: close }];
     this.card.value = { ...content, title, actions };
     announcement.value = content.note;
   }
@@ -90,14 +87,14 @@ export class Transfers {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
       const { valid: rows, invalid: problems } = check;
-      const content = { samples: rows.slice(0, samplesMax), closeLabel: "Cancel" };
-      if (problems.length > 0) return { ...content, note: describeInvalid(check), problems };
+      const samples = rows.slice(0, samplesMax);
+      if (problems.length > 0) return { note: describeInvalid(check), problems, samples };
       if (rows.length === 0) return { note: "The file has no plants." };
       const source = { name, rows, contentKey: makeImportKey(rows) };
       const all = rows.length === 1 ? "" : "all ";
       const note = `${renderCount(rows.length, "row")}, ${all}valid. Nothing was sent yet.`;
       const label = `Add ${renderCount(rows.length, "plant")}`;
-      return { ...content, note, action: { label, run: () => void this.#import(source) } };
+      return { note, samples, action: { label, run: () => void this.#import(source) } };
     });
   }
 
@@ -135,10 +132,10 @@ export class Transfers {
       return {
         note: parts.join(" "),
         problems: importer.refused,
-        action:
-          importer.deletedSince > 0
-            ? { label: "Import the whole file once more", run: again }
-            : undefined,
+        action: importer.deletedSince > 0 && {
+          label: "Import the whole file once more",
+          run: again,
+        },
       };
     });
   }

@@ -35,7 +35,7 @@ export function describeSize(list: PlantList, summary: Summary | undefined): str
   const { size, error } = list;
   if (size === 0 && !isFiltered(list.query)) return "Your garden";
   const count = countPlants(list, summary);
-  if (count === 0 || (size === 0 && error !== undefined)) return "No plants";
+  if (count === 0 || (size === 0 && error.value !== undefined)) return "No plants";
   if (count !== undefined) return renderCount(count, "plant");
   return size === 0 ? "Searching…" : `${renderCount(size)} or more plants`;
 }
