@@ -17,7 +17,7 @@ import {
 import { Button, Checkbox, Dialog, focus } from "./parts.tsx";
 import { PlantCard } from "./plant-card.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
-import { garden, session, signOut, start } from "./state.ts";
+import { garden, selection, session, signOut, start } from "./state.ts";
 
 const areShortcutsOn = signal(true);
 
@@ -25,7 +25,7 @@ const areShortcutsOn = signal(true);
 function listShortcuts(): readonly (readonly [key: string, label: string, act: () => void])[] {
   const writing = [
     ["n", "new", openAdd],
-    ["x", "select", () => garden.selection.toggle()],
+    ["x", "select", () => selection.toggle()],
   ] as const;
   return [
     ["/", "find", () => focus("filter")],
@@ -81,7 +81,7 @@ function Page() {
 /** The keys that work now. People can turn single keys off, as some need to. */
 function Keys() {
   const hasPlants = !garden.isBare.value;
-  const canDelete = hasPlants && garden.canWrite.value && !garden.selection.isOn.value;
+  const canDelete = hasPlants && garden.canWrite.value && !selection.isOn.value;
   const keys: (readonly [keys: string, label: string, ...unknown[]])[] = [
     ...(areShortcutsOn.value ? listShortcuts() : []),
     ...(hasPlants ? [["↑ ↓", "between plants"] as const] : []),

@@ -4,6 +4,7 @@ import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
 import { Garden } from "./garden.ts";
 import { announcement, dismissUndo, nextUndo, notice, offerUndo, undo } from "./message.ts";
+import { Selection } from "./selection.ts";
 import { describeSize } from "./words.ts";
 
 const { fetch, makeGarden } = openState();
@@ -12,20 +13,21 @@ async function open(names: readonly string[], query = {}) {
   const token = await makeGarden(names);
   const api = new Api({ url, token, fetch });
   const garden = new Garden(api);
+  const selection = new Selection(garden);
   dismissUndo();
   const namesOf = () => garden.list.value.plants.map(({ name }) => name);
   const title = () => describeSize(garden.list.value, garden.summary.value);
   garden.show(query);
   await until(() => garden.list.value.isComplete || garden.list.value.error.value !== undefined);
   const select = (...ids: bigint[]) => {
-    garden.selection.toggle();
+    selection.toggle();
     for (const id of ids) {
       const index = garden.list.value.plants.findIndex((plant) => plant.id === id);
-      garden.selection.togglePlant(index, false);
+      selection.togglePlant(index, false);
     }
   };
   const stored = async () => (await api.page()).plants.map(({ name, tag }) => `${name}:${tag}`);
-  return { api, token, garden, namesOf, title, select, stored };
+  return { api, token, garden, selection, namesOf, title, select, stored };
 }
 
 describe("a garden", () => {
@@ -101,22 +103,22 @@ describe("a garden", () => {
 
 describe("selected plants", () => {
   test("are deleted together, except for those that somebody else changed", async () => {
-    const { api, garden, select, stored } = await open(["Fern", "Ivy", "Moss", "Rose"]);
+    const { api, selection, select, stored } = await open(["Fern", "Ivy", "Moss", "Rose"]);
     select(1n, 2n, 3n);
     await api.put(2, { name: "Hedera" });
-    await garden.selection.delete();
+    await selection.delete();
     expect(await stored()).toEqual(["Hedera:", "Rose:"]);
     expect(toText(notice.value?.text)).toBe(
       "Somebody else changed or deleted 1 of these plants. Nothing was done to it.",
     );
-    expect(garden.selection.isOn.value).toBe(false);
+    expect(selection.isOn.value).toBe(false);
   });
 
   test("get another tag, and undoing keeps what somebody else changed since", async () => {
-    const { api, garden, select, stored } = await open(["Fern:a", "Ivy:b", "Moss", "Rose"]);
+    const { api, selection, select, stored } = await open(["Fern:a", "Ivy:b", "Moss", "Rose"]);
     select(1n, 2n, 3n);
     await api.delete(3);
-    await garden.selection.changeTag("hall");
+    await selection.changeTag("hall");
     expect(await stored()).toEqual(["Fern:hall", "Ivy:hall", "Rose:"]);
     expect(toText(nextUndo.value?.text)).toBe("2 plants have the tag “hall” now.");
     await api.put(2, { name: "Ivy", tag: "porch" });

@@ -16,7 +16,6 @@ import {
 } from "./api.ts";
 import { announcement, type Message, message, notify, offerUndo, Task, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
-import { Selection } from "./selection.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
 /** How many plants to load at a time if somebody wants all of them. */
@@ -35,7 +34,6 @@ interface Target {
 }
 
 export class Garden {
-  readonly selection = new Selection(this);
   readonly summary = signal<Summary | undefined>();
   /** The list on the page. */
   readonly list = signal(new PlantList({}));
@@ -80,7 +78,7 @@ export class Garden {
     this.#announce();
   }
 
-  /** Loads the next page, if there is one, nothing else is loading, and the last one didn't fail. */
+  /** Loads the next page, unless another is loading or, without a retry, has failed. */
   async loadMore(isRetry = false): Promise<void> {
     const list = this.list.value;
     const hasFailed = list.error.value !== undefined && !isRetry;
@@ -88,12 +86,12 @@ export class Garden {
     if (await this.#load(list)) this.#loadMoreIfFew();
   }
 
-  /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
-  async loadAll(): Promise<void> {
+  /** Loads the rest of the list, unless nobody wants it anymore or goes elsewhere. */
+  async loadAll(isWanted: () => boolean): Promise<void> {
     const list = this.list.value;
     if (this.isComing.value) return;
     list.error.value = undefined;
-    while (this.selection.isOn.value && list.next !== undefined && list.error.value === undefined) {
+    while (isWanted() && list.next !== undefined && list.error.value === undefined) {
       if (!(await this.#load(list, allAtOnce))) return;
     }
   }
@@ -112,11 +110,8 @@ export class Garden {
       return warn("The list couldn’t be refreshed.", list.error.value);
     }
     batch(() => {
-      if (!isRefresh) {
-        this.selection.clear();
-        // The title says how many plants there are.
-        this.target.value = { isTop: true };
-      }
+      // The title says how many plants there are.
+      if (!isRefresh) this.target.value = { isTop: true };
       this.list.value = list;
     });
     this.#loadMoreIfFew();
@@ -254,7 +249,6 @@ export class Garden {
     batch(() => {
       this.list.value.put(plants);
       this.list.value.remove(gone);
-      this.selection.drop(gone);
     });
     this.recount();
   }

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { go } from "./address.ts";
 import { Button, focus } from "./parts.tsx";
 import type { ListedPlant } from "./plant-list.ts";
-import { card, garden } from "./state.ts";
+import { card, garden, selection } from "./state.ts";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
@@ -59,15 +59,15 @@ export function focusFirstRow(): void {
 }
 
 export function stopSelecting(): void {
-  if (!garden.selection.isOn.value) return;
-  garden.selection.toggle();
+  if (!selection.isOn.value) return;
+  selection.toggle();
   focus("select");
 }
 
 export function PlantRows() {
   const { plants, size } = garden.list.value;
   const target = garden.target.value;
-  const isSelecting = garden.selection.isOn.value;
+  const isSelecting = selection.isOn.value;
   const drawn = useRef(plants);
   const focusedId = drawn.current[indexAt(document.activeElement)]?.id;
   // Measured before the rows change: what is in view stays where it is.
@@ -139,7 +139,6 @@ export function PlantRows() {
 /** The whole row is a button, or a checkbox while somebody is selecting. */
 function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: number }) {
   const { id, name, tag, goneBecause = "" } = plant;
-  const { selection, fresh } = garden;
   const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
   const opener = (
     <Button class="opener" aria-haspopup="dialog">
@@ -148,7 +147,7 @@ function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: nu
   );
   return (
     <div
-      class={`row ${goneBecause} ${fresh.value.has(id) ? "fresh" : ""}`}
+      class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}
       role="row"
       title={tag === "" ? name : `${name}\n${tag}`}
       aria-rowindex={place + 2}
@@ -239,14 +238,13 @@ function click(event: MouseEvent): void {
   const index = indexAt(event.target);
   const plant = garden.list.value.plants[index];
   if (!plant) return;
-  if (garden.selection.isOn.value) {
+  if (selection.isOn.value) {
     focusRow(index);
-    garden.selection.togglePlant(index, event.shiftKey);
+    selection.togglePlant(index, event.shiftKey);
   } else go({ plant: plant.id });
 }
 
 function press(event: KeyboardEvent): void {
-  const { selection } = garden;
   const { plants } = garden.list.value;
   const isSelecting = selection.isOn.value;
   const index = indexAt(event.target);

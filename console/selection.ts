@@ -29,7 +29,10 @@ export class Selection {
   /** Where a range starts. */
   #anchor: bigint | undefined;
 
-  constructor(readonly garden: Garden) {}
+  constructor(readonly garden: Garden) {
+    // Another list has other plants.
+    computed(() => garden.list.value.query).subscribe(() => this.clear());
+  }
 
   has({ id }: Pick<Plant, "id">): boolean {
     return this.plants.value.has(id);
@@ -44,10 +47,6 @@ export class Selection {
   clear(): void {
     this.plants.value = new Map();
     this.#anchor = undefined;
-  }
-
-  drop(plants: readonly Plant[]): void {
-    this.#set(plants, false);
   }
 
   /** Selects or deselects a plant, or every plant from the last one to this. */
@@ -98,7 +97,7 @@ export class Selection {
     const isAll = this.isAll.value;
     this.clear();
     if (isAll) return;
-    await this.changing.run(() => this.garden.loadAll());
+    await this.changing.run(() => this.garden.loadAll(() => this.isOn.value));
     if (!this.isOn.value || !list.isComplete || list !== this.garden.list.value) return;
     list.admit();
     this.#set(list.plants, true);

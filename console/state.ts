@@ -5,12 +5,14 @@ import { followAddress, place } from "./address.ts";
 import { Card } from "./card.ts";
 import { Feed } from "./feed.ts";
 import { Garden } from "./garden.ts";
+import { Selection } from "./selection.ts";
 import { Session } from "./session.ts";
 import { Transfers } from "./transfers.ts";
 
 export const session = new Session({ url: new URL(".", document.baseURI).href }, tabStorage());
 export const { api } = session;
 export const garden = new Garden(api);
+export const selection = new Selection(garden);
 export const card = new Card(garden);
 export const activity = new Activity(api);
 export const transfers = new Transfers(garden);

@@ -5,7 +5,7 @@ import { renderCount } from "../client/files/renderer.ts";
 import { go, place, replace } from "./address.ts";
 import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow, stopSelecting } from "./plant-rows.tsx";
-import { garden } from "./state.ts";
+import { garden, selection } from "./state.ts";
 import { isFiltered } from "./words.ts";
 
 /** How long somebody who types pauses before the service searches. */
@@ -52,7 +52,7 @@ function press(event: KeyboardEvent): void {
 
 export function Toolbar() {
   const { q } = place.value;
-  const { selection, list, isComing, canWrite } = garden;
+  const { list, isComing, canWrite } = garden;
   const isNewest = list.value.query.order === "desc";
   useEffect(() => {
     if (toQ(typed.peek()) !== q) typed.value = q ?? "";
@@ -105,7 +105,6 @@ export function Toolbar() {
 }
 
 function SelectionBar() {
-  const { selection } = garden;
   const { changing } = selection;
   const isTagging = useSignal(false);
   const size = selection.size.value;
@@ -154,7 +153,6 @@ function SelectionBar() {
 
 /** Gives all selected plants the same tag. */
 function TagForm() {
-  const { selection } = garden;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
