@@ -4,9 +4,10 @@
  */
 import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
-import type { ActivityLine, ChangedPlant } from "./activity.ts";
-import { Button, Dialog, PlantLink } from "./parts.tsx";
-import { activity, garden } from "./state.ts";
+import type { ActivityLine } from "./activity.ts";
+import { message } from "./message.ts";
+import { Button, Dialog, focusSoon, onEscape, PlantLink } from "./parts.tsx";
+import { activity, garden, session } from "./state.ts";
 import { describeTime } from "./words.ts";
 
 /** The same width as in the style sheet. */
@@ -16,18 +17,17 @@ const verbs = { "plant.created": "added", "plant.replaced": "changed", "plant.de
 
 export function toggleActivity(): void {
   if (activity.isOpen.value) closeActivity();
-  else activity.open();
+  else void activity.open();
 }
 
 function closeActivity(): void {
   const hadFocus = document.activeElement?.closest("#activity");
-  activity.close();
-  // Once the dialog is closed.
-  if (hadFocus) setTimeout(() => document.getElementById("open-activity")?.focus());
+  activity.isOpen.value = false;
+  if (hadFocus) focusSoon("open-activity");
 }
 
 export function ActivityPanel() {
-  const { isOpen, lines, note, hasEarlier, isBusy } = activity;
+  const { isOpen, lines, note, hasEarlier, loading } = activity;
   // Open beside the list, it would push the list away on a small screen.
   useEffect(() => small.addEventListener("change", closeActivity), []);
   return (
@@ -35,44 +35,39 @@ export function ActivityPanel() {
       id="activity"
       class="activity"
       aria-labelledby="activity-title"
-      isOpen={isOpen.value}
+      isOpen={isOpen.value && session.isSignedIn.value}
       isModal={small.matches || garden.isBare.value}
       onLeave={closeActivity}
-      onKeyDown={({ key }) => key === "Escape" && closeActivity()}>
+      onKeyDown={onEscape(closeActivity)}>
       <h2 id="activity-title">Activity</h2>
-      <Button id="close-activity" class="link" onClick={closeActivity} label="Close" />
+      <Button id="close-activity" class="link" onClick={closeActivity}>
+        Close
+      </Button>
       <div class="events" role="region" aria-labelledby="activity-title" tabIndex={0}>
-        <ol id="activity-list">
-          {isOpen.value && lines.value.map((line) => <Line key={line.key} line={line} />)}
-        </ol>
+        <ol id="activity-list">{isOpen.value && lines.value.map((line) => <Line {...line} />)}</ol>
         <p id="activity-note" class="note" role="status">
           {note.value}
         </p>
         {lines.value.length > 0 && hasEarlier.value && (
-          <Button
-            id="earlier"
-            class="link"
-            isBusy={isBusy.value}
-            onClick={() => void activity.showEarlier()}
-            label="Show earlier"
-          />
+          <Button id="earlier" class="link" task={loading} onClick={() => activity.showEarlier()}>
+            Show earlier
+          </Button>
         )}
       </div>
     </Dialog>
   );
 }
 
-function Line({ line }: { line: ActivityLine }) {
-  const { user, type, at, count, isCut, plants } = line;
-  const amount = `${renderCount(count)}${isCut ? " or more" : ""} plant${count === 1 && !isCut ? "" : "s"}: `;
+function Line({ user, type, at, count, isCut, plants }: ActivityLine) {
+  const amount = isCut ? `${renderCount(count)} or more plants` : renderCount(count, "plant");
   return (
     <li>
       <p>
-        <bdi class="user">{user}</bdi> {verbs[type]} {count > 1 || isCut ? amount : ""}
-        {plants.map((changed, index) => (
-          <span key={changed.plant.id}>
+        <bdi class="user">{user}</bdi> {verbs[type]} {count > 1 || isCut ? `${amount}: ` : ""}
+        {plants.map((change, index) => (
+          <span key={change.plant.id}>
             {index > 0 && ", "}
-            <Change changed={changed} isGone={type === "plant.deleted"} />
+            <Change {...change} isGone={type === "plant.deleted"} />
           </span>
         ))}
         {count > plants.length && ", …"}
@@ -85,23 +80,18 @@ function Line({ line }: { line: ActivityLine }) {
 }
 
 /** `Fern → Royal fern (tag hall → pond)` */
-function Change({ changed, isGone }: { changed: ChangedPlant; isGone: boolean }) {
-  const { plant, before } = changed;
-  if (isGone) return <bdi>{plant.name}</bdi>;
+function Change({
+  plant,
+  before = plant,
+  isGone,
+}: ActivityLine["plants"][number] & { isGone: boolean }) {
+  const { id, name, tag } = plant;
+  if (isGone) return <bdi>{name}</bdi>;
   return (
     <>
-      {before && before.name !== plant.name && (
-        <>
-          <bdi>{before.name}</bdi> →{" "}
-        </>
-      )}
-      <PlantLink id={plant.id}>{plant.name}</PlantLink>
-      {before && before.tag !== plant.tag && (
-        <>
-          {" "}
-          (tag <bdi>{before.tag || "none"}</bdi> → <bdi>{plant.tag || "none"}</bdi>)
-        </>
-      )}
+      {before.name !== name && message`${before.name} → `}
+      <PlantLink id={id} name={name} />
+      {before.tag !== tag && message` (tag ${before.tag || "none"} → ${tag || "none"})`}
     </>
   );
 }

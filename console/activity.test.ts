@@ -44,8 +44,7 @@ test("a line has what one user did in a row, with the newest name and what it wa
     event(5, "replaced", "9 Moss", "carol", 5),
     event(6, "deleted", "2 Ivy", "carol", 5),
   ]);
-  activity.open();
-  await until(() => !activity.isBusy.value);
+  await activity.open();
   expect(lines()).toEqual([
     "carol 1 Ivy",
     "carol 1 Moss",
@@ -66,8 +65,7 @@ test("a count is whole or says that there may be more, and one click passes over
     event(1, "created", "1 Ivy", "alice"),
     ...imported,
   ]);
-  activity.open();
-  await until(() => !activity.isBusy.value);
+  await activity.open();
   expect(lines()).toEqual(["bob 200+ Fig 4999, Fig 4998, Fig 4997"]);
   await activity.showEarlier();
   expect(lines()).toEqual(["bob 5000 Fig 4999, Fig 4998, Fig 4997", "alice 1 Ivy"]);

@@ -1,6 +1,7 @@
 /** Who did what in the garden, and when, newest first, as it happens. */
 import { computed, signal } from "@preact/signals";
 import { type Api, describeError, type Plant, type PlantEvent } from "./api.ts";
+import { Task } from "./message.ts";
 
 /** How many events are kept when new ones arrive. */
 const keptMax = 30_000;
@@ -16,46 +17,33 @@ interface KnownEvent extends PlantEvent {
   readonly before?: Plant | undefined;
 }
 
-export interface ChangedPlant {
-  readonly plant: Plant;
-  /** Absent unless it was changed, and the page knows how. */
-  readonly before?: Plant | undefined;
-}
-
 /** What one user did in a row, such as an import. */
 export interface ActivityLine extends Pick<PlantEvent, "user" | "type" | "at"> {
   readonly key: string;
   readonly count: number;
   /** Whether earlier events, which aren't loaded, may belong to it. */
   readonly isCut: boolean;
-  /** The newest few. */
-  readonly plants: readonly ChangedPlant[];
+  /** The newest few, each as it is now and as it was before, if the page knows. */
+  readonly plants: readonly Pick<KnownEvent, "plant" | "before">[];
 }
 
 export class Activity {
-  readonly #api: Pick<Api, "eventsBefore">;
   /** Newest first. */
   readonly #events = signal<readonly KnownEvent[]>([]);
   /** Whether the service may have earlier ones. */
   readonly hasEarlier = signal(true);
   readonly isOpen = signal(false);
-  readonly isBusy = signal(false);
+  readonly loading = new Task();
   readonly note = signal("");
   readonly lines = computed(() => toLines(this.#events.value, this.hasEarlier.value));
 
-  constructor(api: Pick<Api, "eventsBefore">) {
-    this.#api = api;
-  }
+  constructor(readonly api: Pick<Api, "eventsBefore">) {}
 
-  open(): void {
+  async open(): Promise<void> {
     this.#events.value = [];
     this.hasEarlier.value = true;
     this.isOpen.value = true;
-    void this.#work(() => this.#load());
-  }
-
-  close(): void {
-    this.isOpen.value = false;
+    await this.#work(() => this.#load());
   }
 
   /** `plants` are the ones that the page had before these events. */
@@ -72,33 +60,30 @@ export class Activity {
   async showEarlier(): Promise<void> {
     const { length } = this.lines.value;
     await this.#work(async () => {
-      await this.#load(this.#events.value.at(-1)?.seq);
+      await this.#load();
       for (let passes = 0; passes < passesMax; passes++) {
         if (this.lines.value.length > length || !this.hasEarlier.value) return;
-        await this.#load(this.#events.value.at(-1)?.seq, passedAtOnce);
+        await this.#load(passedAtOnce);
       }
     });
   }
 
-  /** Loads what came before an event, or the latest events. */
-  async #load(before?: number, limit?: number): Promise<void> {
-    const events = await this.#api.eventsBefore(before, limit);
+  /** Loads what came before the earliest event, or the latest events. */
+  async #load(limit?: number): Promise<void> {
+    const events = await this.api.eventsBefore(this.#events.value.at(-1)?.seq, limit);
     this.#merge(events);
-    const isEnd = this.#events.value.at(-1)?.seq === 1 || events.length === 0;
-    this.hasEarlier.value = !isEnd;
+    this.hasEarlier.value = this.#events.value.at(-1)?.seq !== 1 && events.length > 0;
   }
 
   async #work(work: () => Promise<void>): Promise<void> {
-    if (this.isBusy.value) return;
-    this.isBusy.value = true;
-    try {
-      await work();
-      this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
-    } catch (error) {
-      this.note.value = describeError(error);
-    } finally {
-      this.isBusy.value = false;
-    }
+    await this.loading.run(async () => {
+      try {
+        await work();
+        this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
+      } catch (error) {
+        this.note.value = describeError(error);
+      }
+    });
   }
 
   #merge(events: readonly KnownEvent[]): void {
@@ -119,8 +104,7 @@ function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLi
     if (line && isTogether(line.at(-1) as KnownEvent, event)) line.push(whole);
     else lines.push([whole]);
   }
-  const all = lines.map((line, index) => toLine(line.reverse(), hasEarlier && index === 0));
-  return all.reverse();
+  return lines.map((line, index) => toLine(line.reverse(), hasEarlier && index === 0)).reverse();
 }
 
 function isTogether(a: PlantEvent, b: PlantEvent): boolean {
@@ -131,17 +115,12 @@ function isTogether(a: PlantEvent, b: PlantEvent): boolean {
 /** A plant that was changed twice has its newest name, and what it was before the first change. */
 function toLine(events: readonly KnownEvent[], isCut: boolean): ActivityLine {
   const [{ user, type, at, seq }] = events as [KnownEvent];
-  const changed = new Map<bigint, ChangedPlant>();
+  const changed = new Map<bigint, Pick<KnownEvent, "plant" | "before">>();
   for (const { plant, before } of events) {
     const newest = changed.get(plant.id)?.plant ?? plant;
-    changed.set(plant.id, {
-      plant: newest,
-      before: type === "plant.replaced" ? before : undefined,
-    });
+    changed.set(plant.id, { plant: newest, ...(type === "plant.replaced" && { before }) });
   }
-  return {
-    key: `${events.at(-1)?.seq}-${seq}`,
-    ...{ user, type, at, isCut, count: changed.size },
-    plants: [...changed.values()].slice(0, namesMax),
-  };
+  const plants = [...changed.values()].slice(0, namesMax);
+  const key = `${events.at(-1)?.seq}-${seq}`;
+  return { key, user, type, at, isCut, count: changed.size, plants };
 }

@@ -1,10 +1,11 @@
 /** The form that adds a plant. */
 import { makeIdempotencyKey, toRefusal } from "./api.ts";
-import { Form } from "./form.ts";
-import { Button, TextField } from "./parts.tsx";
+import { Form, TextField } from "./form.tsx";
+import { message } from "./message.ts";
+import { Button, focus, onEscape } from "./parts.tsx";
 import { api, garden, isAdding } from "./state.ts";
 
-const form = new Form(["name", "tag", "id"]);
+const form = new Form("add", ["name", "tag", "id"]);
 /**
  * The idempotency keys of drafts whose outcome is unknown. Sending a draft again, even after
  * another one, reuses its key, so it's stored once.
@@ -19,15 +20,10 @@ export function openAdd(): void {
 export function closeAdd(): void {
   isAdding.value = false;
   form.clearErrors();
-  const isInside = document.activeElement?.closest("#add");
-  if (isInside) document.getElementById("open-add")?.focus();
+  if (document.activeElement?.closest("#add")) focus("open-add");
 }
 
 export function AddForm() {
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void form.submit(add);
-  };
   return (
     <form
       id="add"
@@ -36,28 +32,25 @@ export function AddForm() {
       noValidate
       autocomplete="off"
       hidden={!isAdding.value}
-      onSubmit={submit}
-      onKeyDown={({ key }) => key === "Escape" && closeAdd()}>
-      <TextField form={form} prefix="add" field="name" label="Name" isWide />
-      <TextField form={form} prefix="add" field="tag" label="Tag" isOptional list="known-tags" />
+      onSubmit={(event) => form.submit(event, add)}
+      onKeyDown={onEscape(closeAdd)}>
+      <TextField form={form} field="name" label="Name" isWide />
+      <TextField form={form} field="tag" label="Tag" isOptional list="known-tags" />
       <TextField
-        {...{ form, prefix: "add", field: "id", label: "Id" }}
+        {...{ form, field: "id", label: "Id", placeholder: "automatic" }}
         isOptional
         inputMode="numeric"
-        placeholder="automatic"
       />
       <div class="actions">
-        <Button
-          id="add-button"
-          class="primary"
-          type="submit"
-          isBusy={form.isBusy.value}
-          label="Add"
-        />
-        <Button id="close-add" onClick={closeAdd} label="Close" />
+        <Button id="add-button" class="primary" type="submit" task={form.sending}>
+          Add
+        </Button>
+        <Button id="close-add" onClick={closeAdd}>
+          Close
+        </Button>
       </div>
       <p id="add-error" class="error wide" role="alert">
-        {form.error.value}
+        {form.errors.value.form}
       </p>
     </form>
   );
@@ -71,22 +64,18 @@ async function add(): Promise<void> {
   }
   const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) };
   const draftText = JSON.stringify([name, tag, id]);
-  const key = pendingKeys.get(draftText) ?? makeIdempotencyKey();
-  pendingKeys.set(draftText, key);
+  const idempotencyKey = pendingKeys.get(draftText) ?? makeIdempotencyKey();
+  pendingKeys.set(draftText, idempotencyKey);
   try {
-    const plant = await api.create(draft, { idempotencyKey: key });
+    const plant = await api.create(draft, { idempotencyKey });
     pendingKeys.clear();
     form.reset();
-    garden.showAdded(plant);
+    garden.showStored(plant, message`“${name}” was added with the id ${[plant.id]}.`);
     if (isAdding.value) form.focusOn("name");
   } catch (error) {
-    if (isOutcomeKnown(error)) pendingKeys.delete(draftText);
+    // After a 5xx, the plant may be stored. A 429 says nothing about an earlier try.
+    const status = toRefusal(error)?.status ?? 500;
+    if (status < 500 && status !== 429) pendingKeys.delete(draftText);
     form.fail(error, "It’s safe to add it again: it will be stored once.");
   }
-}
-
-/** After a 5xx, the plant may be stored. A 429 says nothing about an earlier try. */
-function isOutcomeKnown(error: unknown): boolean {
-  const status = toRefusal(error)?.status ?? 500;
-  return status < 500 && status !== 429;
 }

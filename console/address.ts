@@ -10,38 +10,35 @@ export interface Place extends Query {
   readonly plant?: bigint | undefined;
 }
 
-export class Address {
-  readonly place = signal(parsePlace(location.hash));
+export const place = signal<Place>({});
 
-  /** Follows Back, Forward and edits of the address, too. */
-  constructor() {
-    addEventListener("popstate", () => {
-      this.place.value = parsePlace(location.hash);
-    });
-  }
+/** Follows Back, Forward, links and edits of the address. */
+export function followAddress(): void {
+  const read = () => {
+    place.value = parsePlace(location.hash);
+  };
+  addEventListener("popstate", read);
+  read();
+}
 
-  /** Changes a part of the place. If Back leads there, it goes back instead. */
-  go(change: Place): void {
-    const place = { ...this.place.value, ...change };
-    const { hash: here } = location;
-    const there = renderPlace(place);
-    if (there === here) return;
-    if (history.state?.before === there) history.back();
-    else {
-      history.pushState({ before: here }, "", toUrl(there));
-      this.place.value = place;
-    }
-  }
-
-  /** The same as `go`, without a new step in the history. */
-  replace(change: Place): void {
-    const place = { ...this.place.value, ...change };
-    history.replaceState(history.state, "", toUrl(renderPlace(place)));
-    this.place.value = place;
+/** Changes a part of the place. If Back leads there, it goes back instead. */
+export function go(change: Place): void {
+  const there = toHash(change);
+  if (there === location.hash) return;
+  if (history.state?.before === there) history.back();
+  else {
+    history.pushState({ before: location.hash }, "", toUrl(there));
+    place.value = { ...place.value, ...change };
   }
 }
 
-export function parsePlace(hash: string): Place {
+/** The same as `go`, without a new step in the history. */
+export function replace(change: Place): void {
+  history.replaceState(history.state, "", toUrl(toHash(change)));
+  place.value = { ...place.value, ...change };
+}
+
+function parsePlace(hash: string): Place {
   const fields = new URLSearchParams(hash.slice(1));
   return {
     tag: fields.get("tag") ?? undefined,
@@ -51,12 +48,12 @@ export function parsePlace(hash: string): Place {
   };
 }
 
-export function renderPlace(place: Place): string {
-  const fields = new URLSearchParams();
-  for (const name of ["tag", "q", "order", "plant"] as const) {
-    if (place[name] !== undefined) fields.set(name, String(place[name]));
-  }
-  return fields.size === 0 ? "" : `#${fields}`;
+/** The address of this place after a change, from `#` on. */
+export function toHash(change: Place): string {
+  const { tag, q, order, plant } = { ...place.value, ...change };
+  const fields = Object.entries({ tag, q, order, plant: plant?.toString() });
+  const given = fields.filter((field): field is [string, string] => field[1] !== undefined);
+  return given.length === 0 ? "" : `#${new URLSearchParams(given)}`;
 }
 
 function toUrl(hash: string): string {

@@ -15,6 +15,7 @@ import { hasCode } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Me, Page, Plant, PlantEvent, StoredPlant, TagCount };
+export { hasCode };
 
 /** Which plants a list has, and in which order. */
 export interface Query {
@@ -23,6 +24,13 @@ export interface Query {
   readonly q?: string | undefined;
   /** By id; ascending if absent. */
   readonly order?: "desc" | undefined;
+}
+
+/** Which part of a list to read. */
+interface Part {
+  readonly after?: bigint | undefined;
+  readonly limit?: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What the page knows about a garden besides its plants. */
@@ -37,16 +45,11 @@ export const pageSize = 500;
 /** Plants per page for a selection or an export. */
 export const pageSizeMax = 1_000;
 export const tagsMax = 5_000;
-/** How many events to read at a time. */
-const eventsMax = 200;
-const eventPageMax = 1_000;
-/** How many plants the service changes or deletes in one request. */
-export const changedAtOnce = 10_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
 export const editedFields = ["name", "tag"] as const;
-type EditedField = (typeof editedFields)[number];
+export type EditedField = (typeof editedFields)[number];
 
 /** Somebody else changed the plant, or deleted it if `theirs` is absent. */
 export class Conflict extends Error {
@@ -62,14 +65,18 @@ export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch"> {
 }
 
 export class Api extends PlantStore {
-  readonly #writes: { running: number; endedAtMs: number };
+  readonly #writes: { running: number };
 
-  constructor(options: ApiOptions) {
-    const writes = { running: 0, endedAtMs: Number.NEGATIVE_INFINITY };
-    const send = options.fetch ?? ((target, init) => fetch(target, init));
+  constructor({
+    url,
+    token,
+    fetch: send = (...request) => fetch(...request),
+    onContact,
+  }: ApiOptions) {
+    const writes = { running: 0 };
     super({
-      url: options.url,
-      token: options.token,
+      url,
+      token,
       // Somebody is waiting: few retries, and no long waits for a rate limit.
       retries: 2,
       limitedRetries: 4,
@@ -79,16 +86,13 @@ export class Api extends PlantStore {
         if (isWrite) writes.running++;
         try {
           const response = await send(target, init);
-          options.onContact?.(!isGatewayError(response));
+          onContact?.(!isGatewayError(response));
           return response;
         } catch (error) {
-          if (!init.signal?.aborted) options.onContact?.(false);
+          if (!init.signal?.aborted) onContact?.(false);
           throw error;
         } finally {
-          if (isWrite) {
-            writes.running--;
-            writes.endedAtMs = performance.now();
-          }
+          if (isWrite) setTimeout(() => writes.running--, writtenMs);
         }
       },
     });
@@ -97,51 +101,34 @@ export class Api extends PlantStore {
 
   /** Whether the list may not show yet what this page wrote. */
   get isWriting(): boolean {
-    const { running, endedAtMs } = this.#writes;
-    return running > 0 || performance.now() - endedAtMs < writtenMs;
+    return this.#writes.running > 0;
   }
 
   async summarize(): Promise<Summary> {
-    const [me, tags] = await Promise.all([
-      this.me(),
-      Array.fromAsync(this.tags({ limit: tagsMax })),
-    ]);
+    const counting = Array.fromAsync(this.tags({ limit: tagsMax }));
+    const [me, tags] = await Promise.all([this.me(), counting]);
     return { me, tags };
   }
 
   /** One page of a list. The first one includes the plant whose id was searched for. */
-  async listPage(
-    query: Query,
-    after: bigint | undefined,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<Page> {
+  async listPage(query: Query, part: Part, isFirst = part.after === undefined): Promise<Page> {
+    const id = isFirst ? toId(query.q) : undefined;
     const [page, named] = await Promise.all([
-      this.page({ ...query, after, limit, signal }),
-      after === undefined ? this.#findNamed(query, signal) : undefined,
+      this.page({ ...query, ...part }),
+      id === undefined ? undefined : this.find(id, { signal: part.signal }),
     ]);
-    const others = page.plants.filter(({ id }) => id !== named?.id);
-    return named ? { ...page, plants: [...others, named] } : page;
+    if (!named || (query.tag ?? named.tag) !== named.tag) return page;
+    return { ...page, plants: [named, ...page.plants.filter((plant) => plant.id !== id)] };
   }
 
   /** The whole list, or what comes after an id, a page at a time. */
-  async *listPages(
-    query: Query,
-    options: { after?: bigint | undefined; pageSize?: number; signal?: AbortSignal } = {},
-  ): AsyncGenerator<Plant[], void, undefined> {
-    const named = await this.#findNamed(query, options.signal);
-    let first = named ? [named] : [];
-    for await (const page of this.pages({ pageSize: pageSizeMax, ...query, ...options })) {
-      yield [...first, ...page.filter(({ id }) => id !== named?.id)];
-      first = [];
+  async *listPages(query: Query, part: Part = {}): AsyncGenerator<Plant[], void, undefined> {
+    let { after } = part;
+    for (let isFirst = true; isFirst || after !== undefined; isFirst = false) {
+      const page = await this.listPage(query, { limit: pageSizeMax, ...part, after }, isFirst);
+      yield page.plants;
+      after = page.next;
     }
-    if (first.length > 0) yield first;
-  }
-
-  async #findNamed({ q = "", tag }: Query, signal: AbortSignal | undefined) {
-    const id = toId(q);
-    const plant = id === undefined ? undefined : await this.find(id, { signal });
-    return tag === undefined || plant?.tag === tag ? plant : undefined;
   }
 
   /**
@@ -151,60 +138,45 @@ export class Api extends PlantStore {
   async save(base: Plant, mine: Plant): Promise<StoredPlant> {
     const changed = editedFields.filter((field) => mine[field] !== base[field]);
     const change = Object.fromEntries(changed.map((field) => [field, mine[field]]));
-    for (;;) {
-      const theirs = await this.find(base.id);
-      const isSafe = (field: EditedField) =>
-        [base[field], mine[field]].includes(theirs?.[field] ?? "");
-      if (!theirs || !changed.every(isSafe)) throw new Conflict(theirs);
-      try {
-        return await this.update(base.id, change, { ifMatch: theirs.etag || undefined });
-      } catch (error) {
-        if (!hasCode(error, "precondition-failed")) throw error;
-      }
-    }
+    const isSafe = (theirs: Plant) =>
+      changed.every((field) => [base[field], mine[field]].includes(theirs[field]));
+    return this.#write(base, isSafe, (options) => this.update(base.id, change, options));
   }
 
   /** Deletes the plant if it is still what the page showed. Otherwise throws a conflict. */
   async deleteShown(shown: Plant): Promise<void> {
-    const stored = await this.find(shown.id);
-    if (!stored || !isSame(stored, shown)) throw new Conflict(stored);
-    try {
-      await this.delete(shown.id, { ifMatch: stored.etag || undefined });
-    } catch (error) {
-      const isConflict = hasCode(error, "precondition-failed") || hasCode(error, "not-found");
-      throw isConflict ? new Conflict(await this.find(shown.id)) : error;
+    const isShown = (theirs: Plant) => isSame(theirs, shown);
+    await this.#write(shown, isShown, (options) => this.delete(shown.id, options));
+  }
+
+  /** Reads the plant again whenever somebody else was faster than the write. */
+  async #write<Result>(
+    { id }: Plant,
+    isSafe: (theirs: Plant) => boolean,
+    write: (options: { ifMatch: string | undefined }) => Promise<Result>,
+  ): Promise<Result> {
+    for (;;) {
+      const theirs = await this.find(id);
+      if (!theirs || !isSafe(theirs)) throw new Conflict(theirs);
+      try {
+        return await write({ ifMatch: theirs.etag || undefined });
+      } catch (error) {
+        if (!hasCode(error, "precondition-failed") && !hasCode(error, "not-found")) throw error;
+      }
     }
   }
 
   /** The last events before this one, or the last of all, oldest first: up to `limit`. */
-  async eventsBefore(seq?: number, limit = eventsMax): Promise<PlantEvent[]> {
+  async eventsBefore(seq?: number, limit = 200): Promise<readonly PlantEvent[]> {
     const end = seq ?? ((await this.me()).lastEvent ?? 0) + 1;
-    const start = Math.max(0, end - 1 - limit);
-    if (start === end - 1) return [];
-    const pages = this.#eventPages(start, end).catch((error) => {
+    const after = Math.max(0, end - 1 - limit);
+    if (after === end - 1) return [];
+    const page = await this.eventPage({ after, limit }).catch((error) => {
       // The service no longer has that event: start with its oldest.
-      if (hasCode(error, "gone")) return this.#eventPages(undefined, end);
+      if (hasCode(error, "gone")) return this.eventPage({ limit });
       throw error;
     });
-    return (await pages).filter((event) => event.seq < end).slice(-limit);
-  }
-
-  /** The events after `after`, and at least up to the one before `end`. */
-  async #eventPages(after: number | undefined, end: number): Promise<PlantEvent[]> {
-    const events: PlantEvent[] = [];
-    let position = after;
-    do {
-      const page = await this.eventPage({ after: position, limit: eventPageMax });
-      events.push(...page.events);
-      position = page.next;
-    } while (position !== undefined && position < end - 1);
-    return events;
-  }
-
-  /** A plant's last change. Absent if it was too long ago or can't be read. */
-  async lastChange(id: bigint): Promise<PlantEvent | undefined> {
-    const events = await this.eventsBefore().catch(() => []);
-    return events.findLast(({ plant }) => plant.id === id);
+    return page.events.filter((event) => event.seq < end);
   }
 }
 
@@ -215,7 +187,7 @@ function isGatewayError({ status, headers }: Response): boolean {
 }
 
 /** Absent if no plant can have this id. */
-export function toId(text: string): bigint | undefined {
+export function toId(text = ""): bigint | undefined {
   const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
   return id !== undefined && BigInt.asIntN(64, id) === id ? id : undefined;
 }

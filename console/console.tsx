@@ -4,36 +4,43 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { openAdd } from "./add-form.tsx";
 import { GardenPage, refresh } from "./garden-page.tsx";
-import { announcement, hideNotice, notice, question } from "./message.ts";
-import { Button, Dialog, Words } from "./parts.tsx";
+import {
+  announcement,
+  dismissUndo,
+  hideNotice,
+  nextUndo,
+  notice,
+  question,
+  undo,
+  undoing,
+} from "./message.ts";
+import { Button, Checkbox, Dialog, focus } from "./parts.tsx";
 import { PlantCard } from "./plant-card.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
-import { garden, session, signOut, start } from "./state.ts";
+import { garden, selection, session, signOut, start } from "./state.ts";
 
 const areShortcutsOn = signal(true);
 
 /** Single keys, while nobody types, as far as they do something now. */
 function listShortcuts(): readonly (readonly [key: string, label: string, act: () => void])[] {
-  const { canWrite, selection, undo } = garden;
   const writing = [
     ["n", "new", openAdd],
     ["x", "select", () => selection.toggle()],
   ] as const;
   return [
-    ["/", "find", () => document.getElementById("filter")?.focus()],
-    ...(canWrite.value ? writing : []),
+    ["/", "find", () => focus("filter")],
+    ...(garden.canWrite.value ? writing : []),
     ["r", "refresh", refresh],
-    ...(undo.next.value ? [["z", "undo", () => void undo.undo()] as const] : []),
+    ...(nextUndo.value ? [["z", "undo", () => void undo()] as const] : []),
   ];
 }
 
 function Page() {
-  const { isSignedIn, hasToken } = session;
   useEffect(() => document.addEventListener("keydown", pressShortcut), []);
   // A plain link would change the address, which says what the page shows.
   const skip = (event: Event) => {
     event.preventDefault();
-    document.getElementById("main")?.focus();
+    focus("main");
   };
   return (
     <>
@@ -49,8 +56,10 @@ function Page() {
           <a href="docs" target="_blank" rel="noopener">
             API<span class="if-wide"> reference</span>
           </a>
-          {hasToken.value && (
-            <Button id="sign-out" class="link" onClick={signOut} label="Sign out" />
+          {(session.isSignedIn.value || session.reason.value) && (
+            <Button id="sign-out" class="link" onClick={signOut}>
+              Sign out
+            </Button>
           )}
         </nav>
       </header>
@@ -60,7 +69,7 @@ function Page() {
         <Confirm />
         <PlantCard />
       </main>
-      <footer class="footer">{isSignedIn.value && <Keys />}</footer>
+      <footer class="footer">{session.isSignedIn.value && <Keys />}</footer>
       <p id="announcer" class="unseen" role="status">
         {announcement.value}
       </p>
@@ -71,40 +80,22 @@ function Page() {
 
 /** The keys that work now. People can turn single keys off, as some need to. */
 function Keys() {
-  const { isBare, canWrite, selection } = garden;
-  const hasPlants = !isBare.value;
+  const hasPlants = !garden.isBare.value;
+  const canDelete = hasPlants && garden.canWrite.value && !selection.isOn.value;
+  const keys: (readonly [keys: string, label: string, ...unknown[]])[] = [
+    ...(areShortcutsOn.value ? listShortcuts() : []),
+    ...(hasPlants ? [["↑ ↓", "between plants"] as const] : []),
+    ...(canDelete ? [["Del", "delete"] as const] : []),
+    ["Esc", "close"],
+  ];
   return (
     <p id="keys">
-      <label class="check">
-        <input
-          id="use-shortcuts"
-          type="checkbox"
-          checked={areShortcutsOn.value}
-          onChange={(event) => {
-            areShortcutsOn.value = event.currentTarget.checked;
-          }}
-        />{" "}
-        Shortcuts
-      </label>
-      {areShortcutsOn.value &&
-        listShortcuts().map(([key, label]) => (
-          <span key={key}>
-            <kbd>{key}</kbd> {label}
-          </span>
-        ))}
-      {hasPlants && (
-        <span>
-          <kbd>↑</kbd> <kbd>↓</kbd> between plants
+      <Checkbox id="use-shortcuts" isChecked={areShortcutsOn} label="Shortcuts" />
+      {keys.map(([key, label]) => (
+        <span key={key}>
+          <kbd>{key}</kbd> {label}
         </span>
-      )}
-      {hasPlants && canWrite.value && !selection.isOn.value && (
-        <span>
-          <kbd>Del</kbd> delete
-        </span>
-      )}
-      <span>
-        <kbd>Esc</kbd> close
-      </span>
+      ))}
     </p>
   );
 }
@@ -129,50 +120,47 @@ function Confirm() {
       class="card dialog"
       aria-labelledby="confirm-title"
       aria-describedby="confirm-note"
-      isOpen={asked !== undefined}
+      isOpen={asked !== undefined && session.isSignedIn.value}
       onLeave={answer(false)}>
       <h2 id="confirm-title">{asked?.title}</h2>
       <p id="confirm-note">{asked?.note}</p>
       <div class="actions">
-        <Button autofocus onClick={answer(false)} label="Cancel" />
-        <Button id="confirm-yes" class="danger" onClick={answer(true)} label={asked?.action} />
+        <Button autofocus onClick={answer(false)}>
+          Cancel
+        </Button>
+        <Button id="confirm-yes" class="danger" onClick={answer(true)}>
+          {asked?.action}
+        </Button>
       </div>
     </Dialog>
   );
 }
 
 function Notices() {
-  const { undo } = garden;
-  const { isSignedIn } = session;
-  const step = undo.next.value;
   return (
     <div id="notices" class="notices" role="region" aria-label="Messages">
-      {!session.isConnected.value && isSignedIn.value && (
+      {!session.isConnected.value && session.isSignedIn.value && (
         <p id="offline" class="notice trouble" role="status">
           Not connected, trying again…
         </p>
       )}
-      {step && (
+      {nextUndo.value && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
-          <p id="undo-text">
-            <Words text={step.text} />
-          </p>
-          <Button
-            id="undo-button"
-            isBusy={undo.isBusy.value}
-            onClick={() => void undo.undo()}
-            label="Undo"
-            shortcut="z"
-          />
-          <Button id="undo-close" onClick={() => undo.dismiss()} label="Dismiss" />
+          <p id="undo-text">{nextUndo.value.text}</p>
+          <Button id="undo-button" task={undoing} onClick={undo} shortcut="z">
+            Undo
+          </Button>
+          <Button id="undo-close" onClick={dismissUndo}>
+            Dismiss
+          </Button>
         </div>
       )}
       {notice.value && (
-        <div id="notice" class={`notice ${notice.value.kind === "trouble" ? "trouble" : ""}`}>
-          <p id="notice-text">
-            <Words text={notice.value.text} />
-          </p>
-          <Button id="notice-close" onClick={hideNotice} label="Dismiss" />
+        <div id="notice" class={`notice ${notice.value.isTrouble ? "trouble" : ""}`}>
+          <p id="notice-text">{notice.value.text}</p>
+          <Button id="notice-close" onClick={hideNotice}>
+            Dismiss
+          </Button>
         </div>
       )}
     </div>

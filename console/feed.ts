@@ -2,14 +2,13 @@
  * Follows what happens in the garden through one stream, which continues where it stopped. A hidden
  * page closes its stream, because browsers allow few connections to a service.
  */
-import { hasCode } from "../client/problem-error.ts";
-import type { Api, PlantEvent } from "./api.ts";
+import { type Api, hasCode, type PlantEvent } from "./api.ts";
 
 /** Events that arrive together are shown together. */
 const gatherMs = 100;
 const retryMs = 5_000;
 
-interface FeedEvents {
+interface FeedPage {
   /** In order, including this page's own changes, which the list already shows. */
   readonly onEvents: (events: readonly PlantEvent[]) => void;
   /** True while the response to one of our own writes or list requests may still be on its way. */
@@ -19,8 +18,6 @@ interface FeedEvents {
 }
 
 export class Feed {
-  readonly #api: Pick<Api, "events" | "me">;
-  readonly #page: FeedEvents;
   /** The last event the page knows of. Absent if the service keeps no events. */
   #position: number | undefined;
   #isHidden = false;
@@ -28,32 +25,28 @@ export class Feed {
   #gathered: PlantEvent[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(api: Pick<Api, "events" | "me">, page: FeedEvents) {
-    this.#api = api;
-    this.#page = page;
-  }
+  constructor(
+    readonly api: Pick<Api, "events" | "me">,
+    readonly page: FeedPage,
+  ) {}
 
   /** Follows what happens after this event. */
   start(position: number | undefined): void {
     this.#position = position;
-    this.#run();
+    this.setHidden(this.#isHidden);
   }
 
   setHidden(isHidden: boolean): void {
     this.#isHidden = isHidden;
-    this.#run();
-  }
-
-  #run(): void {
     this.#running.abort();
     this.#running = new AbortController();
-    if (this.#position !== undefined && !this.#isHidden) void this.#follow(this.#running.signal);
+    if (this.#position !== undefined && !isHidden) void this.#follow(this.#running.signal);
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        for await (const event of this.#api.events({ after: this.#position, signal })) {
+        for await (const event of this.api.events({ after: this.#position, signal })) {
           this.#position = event.seq;
           this.#gathered.push(event);
           this.#timer ??= setTimeout(() => this.#report(), gatherMs);
@@ -61,7 +54,8 @@ export class Feed {
       } catch (error) {
         // The service no longer keeps events.
         if (signal.aborted || hasCode(error, "not-found")) return;
-        if (!hasCode(error, "gone") || !(await this.#skip(signal))) await pause(retryMs, signal);
+        const isSkipped = hasCode(error, "gone") && (await this.#skip(signal));
+        if (!isSkipped) await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
   }
@@ -69,27 +63,17 @@ export class Feed {
   /** Goes on with what happens from now on. Returns false if that doesn't help either. */
   async #skip(signal: AbortSignal): Promise<boolean> {
     const before = this.#position;
-    const me = await this.#api.me({ signal }).catch(() => undefined);
+    const me = await this.api.me({ signal }).catch(() => undefined);
     if (!me || signal.aborted) return false;
     this.#position = me.lastEvent;
     this.#gathered = [];
-    this.#page.onMissed();
+    this.page.onMissed();
     return this.#position !== before;
   }
 
   #report(): void {
     this.#timer = undefined;
-    if (this.#page.isBusy()) this.#timer = setTimeout(() => this.#report(), gatherMs);
-    else if (this.#gathered.length > 0) this.#page.onEvents(this.#gathered.splice(0));
+    if (this.page.isBusy()) this.#timer = setTimeout(() => this.#report(), gatherMs);
+    else if (this.#gathered.length > 0) this.page.onEvents(this.#gathered.splice(0));
   }
-}
-
-function pause(durationMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, durationMs);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

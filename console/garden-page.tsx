@@ -1,25 +1,22 @@
 /** The page of a garden: its title, what to do with it, and its plants. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
 import { ActivityPanel, toggleActivity } from "./activity-panel.tsx";
 import { AddForm, closeAdd, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";
 import { hideNotice } from "./message.ts";
-import { Button, Words } from "./parts.tsx";
-import { focusFirstRow, focusTitle, PlantRows } from "./plant-rows.tsx";
-import { activity, chooseFile, garden, isAdding, session, transfers } from "./state.ts";
+import { Button, focus } from "./parts.tsx";
+import { focusFirstRow, PlantRows } from "./plant-rows.tsx";
+import { activity, garden, isAdding, session, transfers } from "./state.ts";
 import { KnownTags, Tags } from "./tags.tsx";
 import { showAll, Toolbar } from "./toolbar.tsx";
 import { TransferCard } from "./transfer-card.tsx";
 import { describeExtent, describeMe, describeNoMatch, describeSize, isFiltered } from "./words.ts";
 
-/** How close to the window the end of the list gets before the next page loads. */
-const loadAheadPixels = 1_600;
-
 export function GardenPage() {
   const { isSignedIn } = session;
   useEffect(() => {
-    if (isSignedIn.value) document.getElementById("garden-title")?.focus();
+    if (isSignedIn.value) focus("garden-title");
   }, [isSignedIn.value]);
   return (
     <section
@@ -40,7 +37,7 @@ export function GardenPage() {
         </aside>
         <div class="sheet">
           <News />
-          <Table />
+          <PlantRows />
           <ListState />
           <More />
         </div>
@@ -57,8 +54,6 @@ export function refresh(): void {
 function Head() {
   const summary = garden.summary.value;
   const list = garden.list.value;
-  const isBusy = transfers.isRunning.value;
-  const hasEvents = summary?.me.lastEvent !== undefined;
   const enterList = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown") return;
     event.preventDefault();
@@ -67,56 +62,28 @@ function Head() {
   return (
     <>
       <p id="me" class="note me">
-        {summary && <Words text={describeMe(summary.me)} />}
+        {summary && describeMe(summary.me)}
       </p>
       <div class="title">
         <h1 id="garden-title" tabIndex={-1} onKeyDown={enterList}>
           {describeSize(list, summary)}
         </h1>
         <p id="garden-note" class="note">
-          <Words text={describeExtent(list, summary)} />
+          {describeExtent(list, summary)}
         </p>
-        <Button id="refresh" class="link" onClick={refresh} label="Refresh" />
-        {hasEvents && (
+        <Button id="refresh" class="link" onClick={refresh}>
+          Refresh
+        </Button>
+        {summary?.me.lastEvent !== undefined && (
           <Button
             id="open-activity"
             class="link"
             aria-expanded={activity.isOpen.value}
-            aria-controls="activity"
-            onClick={toggleActivity}
-            label="Activity"
-          />
+            onClick={toggleActivity}>
+            Activity
+          </Button>
         )}
-        {!garden.isBare.value && (
-          <div class="actions">
-            {garden.canWrite.value && (
-              <>
-                <Button
-                  id="open-add"
-                  class="primary writing"
-                  aria-expanded={isAdding.value}
-                  aria-controls="add"
-                  onClick={() => (isAdding.value ? closeAdd() : openAdd())}
-                  label="Add a plant"
-                  shortcut="n"
-                />
-                <Button
-                  id="choose-file"
-                  class="writing"
-                  disabled={isBusy}
-                  onClick={chooseFile}
-                  label="Import"
-                />
-              </>
-            )}
-            <Button
-              id="export"
-              disabled={isBusy}
-              onClick={() => void transfers.export()}
-              label="Export"
-            />
-          </div>
-        )}
+        {!garden.isBare.value && <Actions />}
         <input
           id="import-file"
           type="file"
@@ -135,6 +102,50 @@ function Head() {
   );
 }
 
+function Actions() {
+  return (
+    <div class="actions">
+      {garden.canWrite.value && (
+        <>
+          <Button
+            id="open-add"
+            class="primary writing"
+            aria-expanded={isAdding.value}
+            onClick={isAdding.value ? closeAdd : openAdd}
+            shortcut="n">
+            Add a plant
+          </Button>
+          <ImportButton id="choose-file" label="Import" />
+        </>
+      )}
+      <Button
+        id="export"
+        disabled={transfers.isRunning.value}
+        onClick={() => transfers.export(download)}>
+        Export
+      </Button>
+    </div>
+  );
+}
+
+function ImportButton({ id, label }: { id: string; label: string }) {
+  const chooseFile = () => document.getElementById("import-file")?.click();
+  return (
+    <Button id={id} class="writing" disabled={transfers.isRunning.value} onClick={chooseFile}>
+      {label}
+    </Button>
+  );
+}
+
+function download(file: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  // The browser may not have read it yet.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 /** The button that shows new plants points to where they are, above or below the view. */
 function News() {
   const list = garden.list.value;
@@ -145,44 +156,10 @@ function News() {
   return (
     <div class="news" role="status">
       {first && (
-        <Button
-          id="news"
-          class={isBelow ? "below" : ""}
-          onClick={() => garden.showWaiting()}
-          label={renderCount(waiting.length, "new plant")}
-        />
+        <Button id="news" class={isBelow ? "below" : ""} onClick={() => garden.showWaiting()}>
+          {renderCount(waiting.length, "new plant")}
+        </Button>
       )}
-    </div>
-  );
-}
-
-function Table() {
-  const { plants, size } = garden.list.value;
-  // The longest id is the first or the last.
-  const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
-  const idCharacters = Math.max(2, ...ends);
-  return (
-    <div
-      id="table"
-      class={`table ${garden.selection.isOn.value ? "selecting" : ""}`}
-      role="table"
-      aria-labelledby="garden-title"
-      aria-rowcount={plants.length + 1}
-      style={{ "--id-characters": String(idCharacters) }}
-      hidden={size === 0}>
-      <div role="rowgroup">
-        <div class="row head" role="row" aria-rowindex={1}>
-          <span class="box" role="columnheader">
-            <span class="unseen">Selected</span>
-          </span>
-          {(["number Id", "name Name", "tag Tag"] as const).map((column) => (
-            <span key={column} class={column.split(" ")[0]} role="columnheader">
-              {column.split(" ")[1]}
-            </span>
-          ))}
-        </div>
-      </div>
-      <PlantRows />
     </div>
   );
 }
@@ -191,15 +168,15 @@ function Table() {
 function ListState() {
   const { size, isComplete, isLoaded, error, query } = garden.list.value;
   const isEmpty = isComplete && size === 0;
-  if (error !== undefined && size === 0) return <Trouble error={error} />;
+  if (error.value !== undefined && size === 0) return <Trouble error={error.value} />;
   if (isEmpty && isFiltered(query)) {
     return (
       <div id="no-match" class="state">
         <h2>No plants found</h2>
-        <p>
-          <Words text={describeNoMatch(query)} />
-        </p>
-        <Button id="clear-filter" onClick={showAll} label="Show all plants" />
+        <p>{describeNoMatch(query)}</p>
+        <Button id="clear-filter" onClick={showAll}>
+          Show all plants
+        </Button>
       </div>
     );
   }
@@ -216,13 +193,14 @@ function Empty() {
   const canWrite = garden.canWrite.value;
   return (
     <div id="empty" class="state">
-      <Sprout>
+      <svg class="sprout" viewBox="0 0 120 120" aria-hidden="true">
+        <path class="pot" d="M34 78h52l-6 30a5 5 0 0 1-5 4H45a5 5 0 0 1-5-4zM30 68h60v10H30z" />
         <path class="stem" d="M60 68V34" />
         <path
           class="leaf"
           d="M60 46C44 46 36 38 34 24c15 0 25 7 26 22zM60 36c1-14 9-22 25-24 0 15-8 24-25 24z"
         />
-      </Sprout>
+      </svg>
       <h2>Nothing planted yet</h2>
       <p>
         {canWrite
@@ -231,19 +209,10 @@ function Empty() {
       </p>
       {canWrite && (
         <div class="actions">
-          <Button
-            id="first-add"
-            class="primary writing"
-            onClick={openAdd}
-            label="Add the first plant"
-          />
-          <Button
-            id="first-file"
-            class="writing"
-            disabled={transfers.isRunning.value}
-            onClick={chooseFile}
-            label="Import a file"
-          />
+          <Button id="first-add" class="primary writing" onClick={openAdd}>
+            Add the first plant
+          </Button>
+          <ImportButton id="first-file" label="Import a file" />
         </div>
       )}
     </div>
@@ -254,30 +223,16 @@ function Trouble({ error }: { error: unknown }) {
   const isSearch = garden.list.value.query.q !== undefined;
   const retry = () => {
     void garden.refresh();
-    focusTitle();
+    focus("garden-title");
   };
   return (
     <div id="trouble" class="state trouble" role="alert">
-      <Sprout>
-        <path class="stem" d="M60 68V50C60 38 66 34 76 36" />
-        <path
-          class="wilted"
-          d="M76 36c12 2 18 10 18 24-12-3-19-11-18-24zM61 47c-12-3-21 2-26 14 12 4 21 0 26-14z"
-        />
-      </Sprout>
       <h2>{isSearch ? "Couldn’t search for this" : "Couldn’t load your plants"}</h2>
       <p id="trouble-note">{describeError(error)}</p>
-      <Button id="retry" class="primary" onClick={retry} label="Try again" />
+      <Button id="retry" class="primary" onClick={retry}>
+        Try again
+      </Button>
     </div>
-  );
-}
-
-function Sprout({ children }: { children: preact.ComponentChildren }) {
-  return (
-    <svg class="sprout" viewBox="0 0 120 120" aria-hidden="true">
-      <path class="pot" d="M34 78h52l-6 30a5 5 0 0 1-5 4H45a5 5 0 0 1-5-4zM30 68h60v10H30z" />
-      {children}
-    </svg>
   );
 }
 
@@ -285,41 +240,25 @@ function Sprout({ children }: { children: preact.ComponentChildren }) {
 function More() {
   const { size, next, error, query } = garden.list.value;
   const isLoading = garden.isLoading.value && !garden.isComing.value;
-  const hasFailed = error !== undefined && size > 0;
+  const hasFailed = error.value !== undefined && size > 0;
   const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
-  const end = useRef<HTMLButtonElement>(null);
-  const isMore = next !== undefined && !isLoading;
-  // Observed again after every page: an end that stays in view would not be reported twice.
-  useEffect(() => {
-    if (!end.current) return;
-    const observer = new IntersectionObserver(
-      // Under load several entries arrive together; the last one is current.
-      (entries) => entries.at(-1)?.isIntersecting && void garden.loadMore(),
-      { rootMargin: `${loadAheadPixels}px` },
-    );
-    observer.observe(end.current);
-    return () => observer.disconnect();
-  });
   const retry = () => {
-    void garden.retryMore();
-    focusTitle();
+    void garden.loadMore(true);
+    focus("garden-title");
   };
   return (
     <div class="more">
       {(hasFailed || (isLoading && next !== undefined)) && (
         <p id="more-note" class="note">
           {hasFailed
-            ? `Couldn’t load more plants. ${describeError(error)}`
+            ? `Couldn’t load more plants. ${describeError(error.value)}`
             : `Loading… ${found} so far`}
         </p>
       )}
-      {isMore && (
-        <Button
-          id="load-more"
-          ref={end}
-          onClick={retry}
-          label={hasFailed ? "Try again" : "Load more"}
-        />
+      {next !== undefined && !isLoading && (
+        <Button id="load-more" onClick={retry}>
+          {hasFailed ? "Try again" : "Load more"}
+        </Button>
       )}
     </div>
   );

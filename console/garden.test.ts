@@ -1,10 +1,10 @@
 /** The open garden: its list, its numbers, and what is done to plants and undone. */
 import { describe, expect, test } from "bun:test";
-import { openState, until, url } from "../test/open-state.ts";
+import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
-import { Bulk } from "./bulk.ts";
 import { Garden } from "./garden.ts";
-import { announcement, notice, question, toText } from "./message.ts";
+import { announcement, dismissUndo, nextUndo, notice, offerUndo, undo } from "./message.ts";
+import { Selection } from "./selection.ts";
 import { describeSize } from "./words.ts";
 
 const { fetch, makeGarden } = openState();
@@ -13,21 +13,21 @@ async function open(names: readonly string[], query = {}) {
   const token = await makeGarden(names);
   const api = new Api({ url, token, fetch });
   const garden = new Garden(api);
-  const bulk = new Bulk(api, garden);
+  const selection = new Selection(garden);
+  dismissUndo();
   const namesOf = () => garden.list.value.plants.map(({ name }) => name);
   const title = () => describeSize(garden.list.value, garden.summary.value);
   garden.show(query);
-  await until(() => garden.list.value.isComplete || garden.list.value.error !== undefined);
+  await until(() => garden.list.value.isComplete || garden.list.value.error.value !== undefined);
   const select = (...ids: bigint[]) => {
-    garden.selection.toggle();
+    selection.toggle();
     for (const id of ids) {
-      const { plants } = garden.list.value;
-      const index = plants.findIndex((plant) => plant.id === id);
-      garden.selection.togglePlant(plants, index, false);
+      const index = garden.list.value.plants.findIndex((plant) => plant.id === id);
+      selection.togglePlant(index, false);
     }
   };
   const stored = async () => (await api.page()).plants.map(({ name, tag }) => `${name}:${tag}`);
-  return { api, token, garden, bulk, namesOf, title, select, stored };
+  return { api, token, garden, selection, namesOf, title, select, stored };
 }
 
 describe("a garden", () => {
@@ -38,7 +38,7 @@ describe("a garden", () => {
     expect(garden.isComing.value).toBe(true);
     await until(() => !garden.isComing.value);
     expect([namesOf(), title()]).toEqual([["Fern", "Tree fern"], "2 plants"]);
-    expect(announcement.value).toBe("2 plants with “fern”");
+    expect(toText(announcement.value)).toBe("2 plants with “fern”");
     garden.show({ tag: "wall" });
     await until(() => !garden.isComing.value);
     expect([namesOf(), title()]).toEqual([["Ivy"], "1 plant"]);
@@ -58,7 +58,7 @@ describe("a garden", () => {
   test("ends a search that nothing can match, and says why", async () => {
     const { garden, title } = await open(["Fern"], { q: "´" });
     expect(title()).toBe("No plants");
-    expect(String(garden.list.value.error)).toContain("accents only");
+    expect(String(garden.list.value.error.value)).toContain("accents only");
     expect(garden.isLoading.value).toBe(false);
   });
 
@@ -81,81 +81,49 @@ describe("a garden", () => {
     const [fern, ivy] = garden.list.value.plants as [never, never];
     await api.deleteMany([1n, 2n]);
     garden.showDeleted([fern, ivy]);
-    expect(toText(garden.undo.next.value?.text ?? [])).toBe("2 plants were deleted.");
+    expect(toText(nextUndo.value?.text)).toBe("2 plants were deleted.");
     expect(namesOf()).toEqual(["Moss"]);
     await api.create({ id: 2, name: "Rose" });
-    await garden.undo.undo();
+    await undo();
     expect(await stored()).toEqual(["Fern:shade", "Rose:", "Moss:"]);
-    expect(toText(notice.value?.text ?? [])).toStartWith("Restored 1 of 2 plants. ");
-    expect(garden.undo.next.value).toBeUndefined();
+    expect(toText(notice.value?.text)).toStartWith("Restored 1 of 2 plants. ");
+    expect(nextUndo.value).toBeUndefined();
   });
 
   test("keeps a step that could not be undone", async () => {
-    const { garden } = await open([]);
     const run = () => Promise.reject(new Error("No."));
-    garden.undo.add({ text: ["Done."], run });
-    await garden.undo.undo();
-    expect(garden.undo.next.value?.text).toEqual(["Done."]);
-    expect(toText(notice.value?.text ?? [])).toContain("It’s safe to undo again.");
-    garden.undo.dismiss();
-    expect(garden.undo.next.value).toBeUndefined();
+    offerUndo("Done.", run);
+    await undo();
+    expect(nextUndo.value?.text).toBe("Done.");
+    expect(toText(notice.value?.text)).toContain("It’s safe to undo again.");
+    dismissUndo();
+    expect(nextUndo.value).toBeUndefined();
   });
 });
 
 describe("selected plants", () => {
   test("are deleted together, except for those that somebody else changed", async () => {
-    const { api, garden, bulk, select, stored } = await open(["Fern", "Ivy", "Moss", "Rose"]);
+    const { api, selection, select, stored } = await open(["Fern", "Ivy", "Moss", "Rose"]);
     select(1n, 2n, 3n);
     await api.put(2, { name: "Hedera" });
-    await bulk.delete();
+    await selection.delete();
     expect(await stored()).toEqual(["Hedera:", "Rose:"]);
-    expect(toText(notice.value?.text ?? [])).toBe(
+    expect(toText(notice.value?.text)).toBe(
       "Somebody else changed or deleted 1 of these plants. Nothing was done to it.",
     );
-    expect(garden.selection.isOn.value).toBe(false);
-  });
-
-  test("are all plants of the list, or a range, and Shift extends them", async () => {
-    const { garden, bulk, select } = await open(["Fern", "Ivy", "Moss", "Rose"]);
-    const { selection } = garden;
-    const ids = () => [...selection.plants.value.keys()].map(Number).sort();
-    const { plants } = garden.list.value;
-    select(1n);
-    selection.togglePlant(plants, 2, true);
-    expect(ids()).toEqual([1, 2, 3]);
-    selection.togglePlant(plants, 1, false);
-    expect(ids()).toEqual([1, 3]);
-    selection.clear();
-    selection.extend(plants, 3, 2);
-    selection.extend(plants, 2, 1);
-    expect(ids()).toEqual([2, 3, 4]);
-    expect(bulk.selectLabel).toBe("Select all 4 plants");
-    await bulk.toggleAll();
-    expect([ids(), bulk.selectLabel]).toEqual([[1, 2, 3, 4], "Select none"]);
-    await bulk.toggleAll();
-    expect(ids()).toEqual([]);
-  });
-
-  test("are not deleted as a whole garden before somebody confirms it", async () => {
-    const { bulk, select, stored } = await open(["Fern", "Ivy"]);
-    select(1n, 2n);
-    const deleting = bulk.delete();
-    expect(question.value?.title).toBe("Delete the whole garden?");
-    question.value?.answer(false);
-    await deleting;
-    expect(await stored()).toHaveLength(2);
+    expect(selection.isOn.value).toBe(false);
   });
 
   test("get another tag, and undoing keeps what somebody else changed since", async () => {
-    const { api, garden, bulk, select, stored } = await open(["Fern:a", "Ivy:b", "Moss", "Rose"]);
+    const { api, selection, select, stored } = await open(["Fern:a", "Ivy:b", "Moss", "Rose"]);
     select(1n, 2n, 3n);
     await api.delete(3);
-    expect(await bulk.changeTag("hall")).toBe(true);
+    await selection.changeTag("hall");
     expect(await stored()).toEqual(["Fern:hall", "Ivy:hall", "Rose:"]);
-    expect(toText(garden.undo.next.value?.text ?? [])).toBe("2 plants have the tag “hall” now.");
+    expect(toText(nextUndo.value?.text)).toBe("2 plants have the tag “hall” now.");
     await api.put(2, { name: "Ivy", tag: "porch" });
-    await garden.undo.undo();
+    await undo();
     expect(await stored()).toEqual(["Fern:a", "Ivy:porch", "Rose:"]);
-    expect(toText(notice.value?.text ?? [])).toBe("1 plant has its old tag again.");
+    expect(toText(notice.value?.text)).toBe("1 plant has its old tag again.");
   });
 });

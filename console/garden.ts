@@ -6,7 +6,6 @@ import { batch, computed, signal } from "@preact/signals";
 import { renderCount } from "../client/files/renderer.ts";
 import {
   type Api,
-  describeError,
   isSame,
   makeIdempotencyKey,
   type Plant,
@@ -15,19 +14,17 @@ import {
   type Query,
   type Summary,
 } from "./api.ts";
-import { announcement, message, notify, toText } from "./message.ts";
+import { announcement, type Message, message, notify, offerUndo, Task, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
-import { Selection } from "./selection.ts";
-import { Undo, type UndoStep } from "./undo.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
 /** How many plants to load at a time if somebody wants all of them. */
 const allAtOnce = 10_000;
-/** How often to count plants and tags while others change them. */
-const recountMs = 2_000;
+/** Plants and tags are counted at most this often. */
+const recountMs = 1_000;
 
 /** Where the page should go once it has drawn the list. */
-export interface Target {
+interface Target {
   /** The top of the page. */
   readonly isTop?: boolean;
   /** A plant, or what is at its place. Without either, the focus goes to the title. */
@@ -37,9 +34,6 @@ export interface Target {
 }
 
 export class Garden {
-  readonly #api: Api;
-  readonly selection = new Selection();
-  readonly undo = new Undo();
   readonly summary = signal<Summary | undefined>();
   /** The list on the page. */
   readonly list = signal(new PlantList({}));
@@ -63,13 +57,10 @@ export class Garden {
   onOpened: (lastEvent: number | undefined) => void = () => {};
 
   #loading: AbortController | undefined;
-  #recounts = 0;
-  #recountedAtMs = Number.NEGATIVE_INFINITY;
-  #recountTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #counting = new Task();
+  #isCountOld = false;
 
-  constructor(api: Api) {
-    this.#api = api;
-  }
+  constructor(readonly api: Api) {}
 
   // Loading.
 
@@ -82,28 +73,25 @@ export class Garden {
   /** Loads everything again that was loaded. */
   async refresh(): Promise<void> {
     const limit = Math.max(this.list.value.size, pageSize);
-    await Promise.all([this.#start(this.query.value, limit), this.recount()]);
+    this.recount();
+    await this.#start(this.query.value, limit);
     this.#announce();
   }
 
-  /** Loads the next page, if there is one and nothing else is loading. */
-  async loadMore(): Promise<void> {
+  /** Loads the next page, unless another is loading or, without a retry, has failed. */
+  async loadMore(isRetry = false): Promise<void> {
     const list = this.list.value;
-    if (list.next === undefined || list.error !== undefined || this.#loading) return;
+    const hasFailed = list.error.value !== undefined && !isRetry;
+    if (list.next === undefined || hasFailed || this.#loading) return;
     if (await this.#load(list)) this.#loadMoreIfFew();
   }
 
-  async retryMore(): Promise<void> {
-    this.list.value.error = undefined;
-    await this.loadMore();
-  }
-
-  /** Loads the rest of the list, unless somebody stops selecting or goes elsewhere. */
-  async loadAll(): Promise<void> {
+  /** Loads the rest of the list, unless nobody wants it anymore or goes elsewhere. */
+  async loadAll(isWanted: () => boolean): Promise<void> {
     const list = this.list.value;
     if (this.isComing.value) return;
-    list.error = undefined;
-    while (this.selection.isOn.value && list.next !== undefined && list.error === undefined) {
+    list.error.value = undefined;
+    while (isWanted() && list.next !== undefined && list.error.value === undefined) {
       if (!(await this.#load(list, allAtOnce))) return;
     }
   }
@@ -114,20 +102,16 @@ export class Garden {
     this.query.value = query;
     if (!this.list.value.isLoaded) this.list.value = list;
     // Without events, nothing else says that the numbers are old.
-    if (this.summary.value && this.summary.value.me.lastEvent === undefined) void this.recount();
+    if (this.summary.value && this.summary.value.me.lastEvent === undefined) this.recount();
     if (!(await this.#load(list, limit))) return;
     const isRefresh = isSameQuery(query, this.list.value.query);
-    if (isRefresh && list.error !== undefined && list !== this.list.value) {
+    if (isRefresh && list.error.value !== undefined && list !== this.list.value) {
       this.query.value = this.list.value.query;
-      const why = describeError(list.error);
-      return notify(message`The list couldn’t be refreshed. ${why}`, "trouble");
+      return warn("The list couldn’t be refreshed.", list.error.value);
     }
     batch(() => {
-      if (!isRefresh) {
-        this.selection.clear();
-        // The title says how many plants there are.
-        this.target.value = { isTop: true };
-      }
+      // The title says how many plants there are.
+      if (!isRefresh) this.target.value = { isTop: true };
       this.list.value = list;
     });
     this.#loadMoreIfFew();
@@ -136,8 +120,8 @@ export class Garden {
   #announce(): void {
     const list = this.list.value;
     if (!list.isLoaded || this.isComing.value) return;
-    const extent = toText(describeExtent(list, this.summary.value));
-    announcement.value = `${describeSize(list, this.summary.value)} ${extent}`;
+    const summary = this.summary.value;
+    announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
   }
 
   /** A page of a search covers a part of the garden, and may find little in it. */
@@ -150,17 +134,18 @@ export class Garden {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
-    list.error = undefined;
+    list.error.value = undefined;
     this.isLoading.value = true;
     try {
       if (!this.summary.value) {
-        this.summary.value = await this.#api.summarize();
+        this.summary.value = await this.api.summarize();
         // Before the first list, so that the feed has whatever happens after it.
         this.onOpened(this.summary.value.me.lastEvent);
       }
-      list.addPage(await this.#api.listPage(list.query, list.next, limit, loading.signal));
+      const part = { after: list.next, limit, signal: loading.signal };
+      list.addPage(await this.api.listPage(list.query, part));
     } catch (error) {
-      if (this.#loading === loading) list.error = error;
+      if (this.#loading === loading) list.error.value = error;
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
@@ -168,22 +153,18 @@ export class Garden {
     return true;
   }
 
-  /** Counts plants and tags again, together. */
-  async recount(): Promise<void> {
-    const number = ++this.#recounts;
-    this.#recountedAtMs = performance.now();
-    const summary = await this.#api.summarize().catch(() => undefined);
-    if (number !== this.#recounts) return;
-    if (summary) this.summary.value = summary;
-    else this.recountSoon();
-  }
-
-  recountSoon(): void {
-    const waitMs = Math.max(0, this.#recountedAtMs + recountMs - performance.now());
-    this.#recountTimer ??= setTimeout(() => {
-      this.#recountTimer = undefined;
-      void this.recount();
-    }, waitMs);
+  /** Counts plants and tags again, together: at once, but not too often. */
+  recount(): void {
+    this.#isCountOld = true;
+    void this.#counting.run(async () => {
+      while (this.#isCountOld) {
+        this.#isCountOld = false;
+        const summary = await this.api.summarize().catch(() => undefined);
+        if (summary) this.summary.value = summary;
+        else this.#isCountOld = true;
+        await new Promise((resolve) => setTimeout(resolve, recountMs));
+      }
+    });
   }
 
   // What others do.
@@ -191,7 +172,7 @@ export class Garden {
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
     this.fresh.value = new Set(this.list.value.follow(events, this.view()));
-    if (events.length > 0) this.recountSoon();
+    if (events.length > 0) this.recount();
   }
 
   /** After scrolling, other rows are in view. */
@@ -217,15 +198,10 @@ export class Garden {
     this.#update(plant ? [plant] : [], plant ? [] : [known]);
   }
 
-  showSaved(plant: Plant, isMerged: boolean): void {
-    this.#reveal([plant], false);
-    const more = isMerged ? " Somebody else’s change is in it, too." : "";
-    notify(message`“${plant.name}” was saved.${[more]}`);
-  }
-
-  showAdded({ id, name, tag }: Plant): void {
+  /** Somebody added or saved a plant. */
+  showStored({ id, name, tag }: Plant, text: Message): void {
     this.#reveal([{ id, name, tag }], false);
-    notify(message`“${name}” was added with the id ${{ plant: id }}.`);
+    notify(text);
   }
 
   showDeleted(plants: readonly Plant[]): void {
@@ -236,7 +212,18 @@ export class Garden {
       this.#update([], plants);
       this.target.value = { index: Math.max(0, index), isFocused: true };
     });
-    this.undo.add(this.#makeUndo(plants));
+    // Makes it safe to undo again after a lost response.
+    const idempotencyKey = makeIdempotencyKey();
+    const [was, is] = plants.length === 1 ? ["was", "is"] : ["were", "are"];
+    offerUndo(message`${describePlants(plants)} ${[was]} deleted.`, async () => {
+      const results = await this.api.createMany(plants, { idempotencyKey });
+      const restored = plants.filter((_, index) => results[index]?.status === 201);
+      this.#reveal(restored, true);
+      const refusal = results.find((result) => result.status !== 201);
+      if (!refusal) return message`${describePlants(plants)} ${[is]} back.`;
+      const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
+      return void warn(`Restored ${count}.`, refusal.detail);
+    });
   }
 
   /** Plants have another tag now. Their names may have changed meanwhile. */
@@ -246,27 +233,6 @@ export class Garden {
       plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })),
       [],
     );
-  }
-
-  /** The same plants come back, with the same ids. */
-  #makeUndo(plants: readonly Plant[]): UndoStep {
-    // Makes it safe to undo again after a lost response.
-    const idempotencyKey = makeIdempotencyKey();
-    const isOne = plants.length === 1;
-    const who = describePlants(plants);
-    return {
-      text: message`${who} ${[isOne ? "was" : "were"]} deleted.`,
-      run: async () => {
-        const results = await this.#api.createMany(plants, { idempotencyKey });
-        const restored = plants.filter((_, index) => results[index]?.status === 201);
-        this.#reveal(restored, true);
-        const refusal = results.find((result) => result.status !== 201);
-        if (!refusal)
-          return { isWhole: true, text: message`${who} ${[isOne ? "is" : "are"]} back.` };
-        const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
-        return { isWhole: false, text: [`Restored ${count}. ${refusal.detail}`] };
-      },
-    };
   }
 
   #reveal(plants: readonly Plant[], isFocused: boolean): void {
@@ -283,9 +249,8 @@ export class Garden {
     batch(() => {
       this.list.value.put(plants);
       this.list.value.remove(gone);
-      this.selection.drop(gone);
     });
-    void this.recount();
+    this.recount();
   }
 }
 

@@ -1,26 +1,23 @@
-/** What the page says to people: messages with names in them, notices and questions. */
-import { signal } from "@preact/signals";
+/** What the page says to people: messages with names in them, notices, questions, what to undo. */
+import { computed, signal } from "@preact/signals";
+import { type ComponentChildren, h } from "preact";
+import { describeError } from "./api.ts";
 
-/** Text, somebody's own words, or a link to a plant. */
-export type Part = string | { readonly name: string } | { readonly plant: bigint };
-export type Message = readonly Part[];
+export type Message = ComponentChildren;
 
 /** Messages cut quoted names to this many characters. */
 const nameMax = 50;
+const noticeMs = 7_000;
 
 /**
- * A message with names in it. Each name is isolated, so a right-to-left name doesn't reorder the
- * words around it. Names in quotes are cut if they are long.
+ * A message with names in it: the strings. Each is isolated, so a right-to-left name doesn't
+ * reorder the words around it. Names in quotes are cut if they are long. Other parts stay as is.
  */
-export function message(
-  texts: TemplateStringsArray,
-  ...names: readonly (string | Message | { readonly plant: bigint })[]
-): Message {
-  return texts.flatMap((text, index): Message => {
-    const name = names[index] ?? "";
-    if (Array.isArray(name)) return [text, ...name];
-    if (typeof name !== "string") return [text, name as Part];
-    return name === "" ? [text] : [text, { name: text.endsWith("“") ? cut(name) : name }];
+export function message(texts: TemplateStringsArray, ...parts: readonly Message[]): Message[] {
+  return texts.flatMap((text, index) => {
+    const part = parts[index];
+    if (typeof part !== "string" || part === "") return [text, part];
+    return [text, h("bdi", null, text.endsWith("“") ? cut(part) : part)];
   });
 }
 
@@ -29,32 +26,28 @@ function cut(name: string): string {
   return characters.length <= nameMax ? name : `${characters.slice(0, nameMax - 1).join("")}…`;
 }
 
-export function toText(parts: Message): string {
-  const toWords = (part: Part) =>
-    typeof part === "string" ? part : "name" in part ? part.name : String(part.plant);
-  return parts.map(toWords).join("");
-}
-
 /** What screen readers say of changes that others can see. */
-export const announcement = signal("");
-
-export interface Notice {
-  readonly text: Message;
-  readonly kind: "news" | "trouble";
-}
+export const announcement = signal<Message>("");
 
 /** The message at the foot of the page. */
-export const notice = signal<Notice | undefined>();
-
-const noticeMs = 7_000;
+export const notice = signal<{ text: Message; isTrouble: boolean } | undefined>();
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** News disappears by itself; trouble stays until somebody dismisses it. */
-export function notify(text: Message, kind: Notice["kind"] = "news"): void {
+/** News disappears by itself. */
+export function notify(text: Message): void {
+  showNotice(text, false);
+  noticeTimer = setTimeout(hideNotice, noticeMs);
+}
+
+/** Trouble stays until somebody dismisses it. */
+export function warn(what: Message, error: unknown): void {
+  showNotice([what, " ", describeError(error)], true);
+}
+
+function showNotice(text: Message, isTrouble: boolean): void {
   hideNotice();
-  notice.value = { text, kind };
-  announcement.value = toText(text);
-  if (kind === "news") noticeTimer = setTimeout(hideNotice, noticeMs);
+  notice.value = { text, isTrouble };
+  announcement.value = text;
 }
 
 export function hideNotice(): void {
@@ -62,7 +55,7 @@ export function hideNotice(): void {
   notice.value = undefined;
 }
 
-export interface Question {
+interface Question {
   readonly title: string;
   readonly note: string;
   /** The label of the button that means yes. */
@@ -77,7 +70,57 @@ export async function confirm(title: string, note: string, action: string): Prom
   question.value?.answer(false);
   const { promise, resolve } = Promise.withResolvers<boolean>();
   question.value = { title, note, action, answer: resolve };
-  return promise.finally(() => {
-    question.value = undefined;
+  const isYes = await promise;
+  question.value = undefined;
+  return isYes;
+}
+
+/** Work of which only one runs at a time. */
+export class Task {
+  readonly isRunning = signal(false);
+
+  async run(work: () => Promise<void>): Promise<void> {
+    if (this.isRunning.value) return;
+    this.isRunning.value = true;
+    try {
+      await work();
+    } finally {
+      this.isRunning.value = false;
+    }
+  }
+}
+
+interface UndoStep {
+  /** What was done. */
+  readonly text: Message;
+  /** Undoes it, and returns what to say, if anything. It may be called again after it failed. */
+  readonly run: () => Promise<Message>;
+}
+
+/** What can be undone: the last change first, until somebody dismisses the message. */
+const steps = signal<readonly UndoStep[]>([]);
+export const nextUndo = computed(() => steps.value.at(-1));
+export const undoing = new Task();
+
+export function offerUndo(text: Message, run: UndoStep["run"]): void {
+  steps.value = [...steps.value, { text, run }];
+  announcement.value = text;
+}
+
+export function dismissUndo(): void {
+  steps.value = [];
+}
+
+export async function undo(): Promise<void> {
+  const step = nextUndo.value;
+  if (!step) return;
+  await undoing.run(async () => {
+    try {
+      const text = await step.run();
+      steps.value = steps.value.filter((each) => each !== step);
+      if (text) notify(text);
+    } catch (error) {
+      warn("It may not have been undone. It’s safe to undo again.", error);
+    }
   });
 }

@@ -1,46 +1,48 @@
 /** Small parts that the page is made of. */
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Field, Form } from "./form.ts";
-import type { Message } from "./message.ts";
-import { address, session } from "./state.ts";
+import { toHash } from "./address.ts";
+import type { Task } from "./message.ts";
 
-/** A message. Names keep their own direction, and plants are links. */
-export function Words({ text }: { text: Message }) {
-  return text.map((part) => {
-    if (typeof part === "string") return part;
-    if ("name" in part) return <bdi>{part.name}</bdi>;
-    return <PlantLink id={part.plant}>{String(part.plant)}</PlantLink>;
-  });
+export function focus(id: string): void {
+  document.getElementById(id)?.focus({ preventScroll: true });
 }
 
-export function PlantLink({ id, children }: { id: bigint; children: ComponentChildren }) {
-  const open = (event: Event) => {
-    event.preventDefault();
-    address.go({ plant: id });
-  };
-  return (
-    <a href={`#plant=${id}`} onClick={open}>
-      {children}
-    </a>
-  );
+/** Once the page shows what has just changed. */
+export function focusSoon(id: string): void {
+  queueMicrotask(() => document.getElementById(id)?.focus());
 }
 
-interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "label"> {
-  readonly label: ComponentChildren;
+/** Passes on what is typed. */
+export function onText(use: (text: string) => void) {
+  return ({ currentTarget }: { currentTarget: HTMLInputElement }) => use(currentTarget.value);
+}
+
+export function onEscape(leave: () => void) {
+  return ({ key }: KeyboardEvent) => key === "Escape" && leave();
+}
+
+export function PlantLink({ id, name }: { id: bigint; name: string }) {
+  return <a href={toHash({ plant: id })}>{name}</a>;
+}
+
+interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role"> {
+  readonly children: ComponentChildren;
   /** The key that does the same. */
   readonly shortcut?: string;
-  /** Disables the button. If that lasts, it shows a spinner. */
-  readonly isBusy?: boolean;
+  /** While it runs, the button is disabled. If that lasts, it shows a spinner. */
+  readonly task?: Task;
   readonly type?: "button" | "submit";
   readonly disabled?: boolean;
 }
 
-export function Button({ label, shortcut, isBusy = false, ...rest }: ButtonProps) {
+export function Button({ children, shortcut, task, ...rest }: ButtonProps) {
+  const isBusy = task?.isRunning.value ?? false;
   const state = { disabled: rest.disabled || isBusy, "aria-busy": isBusy || undefined };
   return (
     <button type="button" {...rest} {...state}>
-      {label}
+      {children}
       {shortcut && " "}
       {shortcut && <Key name={shortcut} />}
     </button>
@@ -52,55 +54,20 @@ export function Key({ name }: { name: string }) {
   return <kbd aria-hidden="true">{name}</kbd>;
 }
 
-interface TextFieldProps {
-  readonly form: Form;
-  /** The ids start with it: `add-name`, `add-name-error`. */
-  readonly prefix: string;
-  readonly field: Field;
+interface CheckboxProps {
+  readonly id: string;
+  readonly isChecked: Signal<boolean>;
   readonly label: string;
-  readonly isOptional?: boolean;
-  readonly isWide?: boolean;
-  /** What somebody else has made of the field. */
-  readonly theirs?: ComponentChildren;
-  readonly list?: string;
-  readonly placeholder?: string;
-  readonly inputMode?: "numeric";
 }
 
-export function TextField(props: TextFieldProps) {
-  const { form, prefix, field, label, isOptional, isWide, theirs, ...rest } = props;
-  const id = `${prefix}-${field}`;
-  const error = form.errors.value[field];
-  const input = useRef<HTMLInputElement>(null);
-  const { focus } = form;
-  useLayoutEffect(() => {
-    if (focus.value?.field === field) input.current?.focus();
-  }, [focus.value]);
+export function Checkbox({ id, isChecked, label }: CheckboxProps) {
+  const change = () => {
+    isChecked.value = !isChecked.value;
+  };
   return (
-    <div class={`field${isWide ? " grow" : ""}`}>
-      <label for={id}>
-        {label} {isOptional && <span class="optional">optional</span>}
-      </label>
-      <input
-        {...rest}
-        id={id}
-        type="text"
-        ref={input}
-        value={form.values.value[field]}
-        onInput={(event) => form.set(field, event.currentTarget.value)}
-        aria-describedby={`${id}-error${theirs === undefined ? "" : ` ${id}-theirs`}`}
-        aria-invalid={error !== ""}
-        aria-required={isOptional ? undefined : true}
-      />
-      {theirs !== undefined && (
-        <p id={`${id}-theirs`} class="theirs">
-          {theirs}
-        </p>
-      )}
-      <p id={`${id}-error`} class="error">
-        {error}
-      </p>
-    </div>
+    <label class="check">
+      <input id={id} type="checkbox" checked={isChecked.value} onChange={change} /> {label}
+    </label>
   );
 }
 
@@ -111,24 +78,22 @@ interface DialogProps extends Omit<HTMLAttributes<HTMLDialogElement>, "role"> {
   readonly onLeave: () => void;
 }
 
-/** Nothing stays in front of the form that asks for a token. */
 export function Dialog({ isOpen, isModal = true, onLeave, ...rest }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isShown = isOpen && session.isSignedIn.value;
   useLayoutEffect(() => {
     const element = dialog.current;
-    if (!element || isShown === element.open) return;
-    if (!isShown) return element.close();
+    if (!element || isOpen === element.open) return;
+    if (!isOpen) return element.close();
     const top = scrollY;
     if (isModal) element.showModal();
     else element.show();
     // Opening moves the focus, and with it the page.
     scrollTo({ top, behavior: "instant" });
-  }, [isShown]);
+  }, [isOpen]);
   const cancel = (event: Event) => {
     event.preventDefault();
     onLeave();
   };
   // Browsers close a dialog at the second Escape, whatever the page makes of it.
-  return <dialog {...rest} ref={dialog} onCancel={cancel} onClose={() => isShown && onLeave()} />;
+  return <dialog {...rest} ref={dialog} onCancel={cancel} onClose={() => isOpen && onLeave()} />;
 }

@@ -1,83 +1,75 @@
 /** One plant in a dialog, to copy, edit or delete. */
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
-import type { editedFields } from "./api.ts";
+import { useLayoutEffect } from "preact/hooks";
+import type { EditedField } from "./api.ts";
+import { TextField } from "./form.tsx";
 import { message } from "./message.ts";
-import { Button, Dialog, TextField, Words } from "./parts.tsx";
-import { card, garden } from "./state.ts";
+import { Button, Dialog, focus } from "./parts.tsx";
+import { card, garden, session } from "./state.ts";
 
 export function PlantCard() {
-  const { id, plant, lost, note, isEditing } = card;
-  const isOpen = id.value !== undefined;
+  const id = card.id.value;
+  const { plant, lost, note, isEditing } = card.shown.value;
   return (
     <Dialog
       id="plant"
       class="card dialog plant"
       aria-labelledby="plant-title"
-      isOpen={isOpen}
+      isOpen={id !== undefined && session.isSignedIn.value}
       onLeave={() => void card.leave()}>
       <h2 id="plant-title">
-        <bdi id="plant-name">{plant.value?.name ?? lost.value?.name ?? `Plant ${id.value}`}</bdi>
+        <bdi id="plant-name">{plant?.name ?? lost?.name ?? `Plant ${id}`}</bdi>
       </h2>
-      {note.value.length > 0 && (
+      {note && (
         <p id="plant-note" class="banner" role="alert">
-          <Words text={note.value} />
+          {note}
         </p>
       )}
-      {isEditing.value ? <EditForm /> : <PlantView />}
+      {isEditing ? <EditForm /> : <PlantView />}
     </Dialog>
   );
 }
 
 function PlantView() {
-  const { plant, isChanged } = card;
-  const shown = plant.value;
-  const closer = useRef<HTMLButtonElement>(null);
+  const { plant, isChanged } = card.shown.value;
   // What had the focus may be gone, and after a conflict Enter must not delete anything.
   useLayoutEffect(() => {
     const isOutside = !document.activeElement?.closest("#plant");
-    if (card.id.value !== undefined && (isOutside || isChanged.value)) closer.current?.focus();
-  }, [shown, isChanged.value]);
+    if (card.id.value !== undefined && (isOutside || isChanged)) focus("plant-close");
+  }, [plant, isChanged]);
   return (
     <div id="plant-view">
-      {shown && (
+      {plant && (
         <dl id="plant-fields">
           <dt>Tag</dt>
           <dd>
-            <bdi id="plant-tag">{shown.tag}</bdi>
+            <bdi id="plant-tag">{plant.tag}</bdi>
           </dd>
           <dt>Id</dt>
-          <dd id="plant-id">{String(shown.id)}</dd>
+          <dd id="plant-id">{String(plant.id)}</dd>
           <dt>Copy</dt>
-          <CopyButtons key={shown.id} hasTag={shown.tag !== ""} />
+          <CopyButtons key={plant.id} hasTag={plant.tag !== ""} />
         </dl>
       )}
       <div class="actions">
-        {shown && garden.canWrite.value && (
+        {plant && garden.canWrite.value && (
           <>
-            <Button
-              id="plant-edit"
-              class="primary writing"
-              autofocus
-              onClick={() => card.edit()}
-              label="Edit"
-            />
+            <Button id="plant-edit" class="primary writing" autofocus onClick={() => card.edit()}>
+              Edit
+            </Button>
             <Button
               id="plant-delete"
               class="danger writing"
-              isBusy={card.isDeleting.value}
-              onClick={() => void card.delete(shown)}
-              label={isChanged.value ? "Delete it anyway" : "Delete"}
-            />
+              task={card.deleting}
+              onClick={() => card.delete(plant)}>
+              {isChanged ? "Delete it anyway" : "Delete"}
+            </Button>
           </>
         )}
         <AddAgain />
-        <Button
-          id="plant-close"
-          ref={closer}
-          onClick={() => card.close()}
-          label={isChanged.value ? "Keep it" : "Close"}
-        />
+        <Button id="plant-close" onClick={() => card.close()}>
+          {isChanged ? "Keep it" : "Close"}
+        </Button>
       </div>
     </div>
   );
@@ -85,14 +77,12 @@ function PlantView() {
 
 /** Somebody else deleted the plant. */
 function AddAgain() {
-  if (!card.lost.value || !garden.canWrite.value) return null;
+  const { lost } = card.shown.value;
+  if (!lost || !garden.canWrite.value) return null;
   return (
-    <Button
-      id="plant-again"
-      class="writing"
-      onClick={() => void card.addAgain()}
-      label="Add it again"
-    />
+    <Button id="plant-again" class="writing" onClick={() => card.addAgain(lost)}>
+      Add it again
+    </Button>
   );
 }
 
@@ -100,16 +90,17 @@ function CopyButtons({ hasTag }: { hasTag: boolean }) {
   const note = useSignal("");
   return (
     <dd class="actions">
-      {(["name", "tag", "id"] as const).map((field) => {
-        const name = field[0]?.toUpperCase() + field.slice(1);
-        const label = [<span class="unseen">Copy the </span>, name];
+      {["name", "tag", "id"].map((field) => {
         const copyField = () => {
-          const isCopied = copy(document.getElementById(`plant-${field}`));
+          const isCopied = copy(document.getElementById(`plant-${field}`) as HTMLElement);
           note.value = isCopied ? `The ${field} was copied.` : "Press Ctrl+C or ⌘C to copy it.";
         };
         const isAbsent = field === "tag" && !hasTag;
         return (
-          <Button id={`copy-${field}`} label={label} disabled={isAbsent} onClick={copyField} />
+          <Button key={field} id={`copy-${field}`} disabled={isAbsent} onClick={copyField}>
+            <span class="unseen">Copy the </span>
+            {field.slice(0, 1).toUpperCase() + field.slice(1)}
+          </Button>
         );
       })}
       <span id="copy-note" class="note" role="status">
@@ -119,77 +110,8 @@ function CopyButtons({ hasTag }: { hasTag: boolean }) {
   );
 }
 
-function EditForm() {
-  const { form, plant, theirs } = card;
-  const resume = useRef<HTMLButtonElement>(null);
-  const hasConflict = theirs.value !== undefined;
-  // If somebody presses Enter again, neither version is lost.
-  useLayoutEffect(() => {
-    if (hasConflict) resume.current?.focus();
-  }, [theirs.value]);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    void form.submit(() => card.save());
-  };
-  const describe = (field: (typeof editedFields)[number]) => {
-    const text = theirs.value?.[field];
-    if (text === undefined) return "";
-    return text === "" ? "Theirs: none" : <Words text={message`Theirs: “${text}”`} />;
-  };
-  const shared = { form, prefix: "edit" };
-  return (
-    <form
-      id="edit"
-      class="edit"
-      aria-labelledby="plant-title"
-      noValidate
-      autocomplete="off"
-      onSubmit={submit}>
-      <TextField {...shared} field="name" label="Name" theirs={describe("name")} />
-      <TextField
-        {...shared}
-        field="tag"
-        label="Tag"
-        isOptional
-        list="known-tags"
-        theirs={describe("tag")}
-      />
-      <p id="edit-error" class="error" role="alert">
-        {form.error.value}
-      </p>
-      <div class="actions">
-        {hasConflict && (
-          <Button
-            id="edit-resume"
-            class="primary"
-            ref={resume}
-            onClick={() => form.focusOn("name")}
-            label="Keep editing"
-          />
-        )}
-        {plant.value && (
-          <Button
-            id="edit-save"
-            class={hasConflict ? "" : "primary"}
-            type="submit"
-            isBusy={form.isBusy.value}
-            label={hasConflict ? "Save yours instead" : "Save"}
-          />
-        )}
-        <AddAgain />
-        <Button
-          id="edit-cancel"
-          onClick={() => card.close()}
-          label={hasConflict ? "Discard yours" : "Cancel"}
-        />
-      </div>
-    </form>
-  );
-}
-
 /** Browsers deny `navigator.clipboard` to pages loaded over plain HTTP. */
-function copy(element: HTMLElement | null): boolean {
-  if (!element) return false;
+function copy(element: HTMLElement): boolean {
   getSelection()?.selectAllChildren(element);
   // Copying the selection itself would lose some white space.
   const setText = (event: ClipboardEvent) => {
@@ -200,4 +122,58 @@ function copy(element: HTMLElement | null): boolean {
   const isCopied = document.execCommand("copy");
   document.removeEventListener("copy", setText);
   return isCopied;
+}
+
+function EditForm() {
+  const { form } = card;
+  const { plant, theirs } = card.shown.value;
+  const hasConflict = theirs !== undefined;
+  // If somebody presses Enter again, neither version is lost.
+  useLayoutEffect(() => {
+    if (hasConflict) focus("edit-resume");
+  }, [theirs]);
+  const describe = (field: EditedField) => {
+    const text = theirs?.[field];
+    if (text === undefined) return "";
+    return text === "" ? "Theirs: none" : message`Theirs: “${text}”`;
+  };
+  return (
+    <form
+      id="edit"
+      class="edit"
+      aria-labelledby="plant-title"
+      noValidate
+      autocomplete="off"
+      onSubmit={(event) => form.submit(event, () => card.save())}>
+      <TextField form={form} field="name" label="Name" theirs={describe("name")} />
+      <TextField
+        {...{ form, field: "tag", label: "Tag", theirs: describe("tag") }}
+        isOptional
+        list="known-tags"
+      />
+      <p id="edit-error" class="error" role="alert">
+        {form.errors.value.form}
+      </p>
+      <div class="actions">
+        {hasConflict && (
+          <Button id="edit-resume" class="primary" onClick={() => form.focusOn("name")}>
+            Keep editing
+          </Button>
+        )}
+        {plant && (
+          <Button
+            id="edit-save"
+            class={hasConflict ? "" : "primary"}
+            type="submit"
+            task={form.sending}>
+            {hasConflict ? "Save yours instead" : "Save"}
+          </Button>
+        )}
+        <AddAgain />
+        <Button id="edit-cancel" onClick={() => card.close()}>
+          {hasConflict ? "Discard yours" : "Cancel"}
+        </Button>
+      </div>
+    </form>
+  );
 }

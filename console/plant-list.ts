@@ -25,12 +25,10 @@ export class PlantList {
   /** What others added where it would move what is in view. */
   readonly #waiting = signal<ReadonlyMap<bigint, Plant>>(new Map());
   readonly #sorted = computed(() => this.#sort([...this.#waiting.value.values()]));
-  readonly #size = computed(() => {
-    const gone = this.plants.filter((plant) => plant.goneBecause).length;
-    return this.plants.length - gone + this.#waiting.value.size;
-  });
+  readonly #gone = computed(() => this.plants.filter((plant) => plant.goneBecause).length);
   readonly #loaded = signal<Pick<Page, "next"> | undefined>();
-  readonly #error = signal<unknown>();
+  /** Why the last page failed to load. */
+  readonly error = signal<unknown>();
 
   constructor(query: Query) {
     this.query = query;
@@ -61,18 +59,9 @@ export class PlantList {
     return this.isLoaded && this.next === undefined;
   }
 
-  /** Why the last page failed to load. */
-  get error(): unknown {
-    return this.#error.value;
-  }
-
-  set error(error: unknown) {
-    this.#error.value = error;
-  }
-
   /** How many plants are known to be in the list, shown or waiting. */
   get size(): number {
-    return this.#size.value;
+    return this.plants.length - this.#gone.value + this.#waiting.value.size;
   }
 
   find(id: bigint): ListedPlant | undefined {
@@ -81,7 +70,7 @@ export class PlantList {
 
   /** Whether it has nothing that waits, and no row that stays only while it's in view. */
   get isSettled(): boolean {
-    return this.#waiting.value.size === 0 && !this.plants.some((plant) => plant.goneBecause);
+    return this.#waiting.value.size === 0 && this.#gone.value === 0;
   }
 
   /** Plants already here stay as they are. */

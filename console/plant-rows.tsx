@@ -1,27 +1,31 @@
 /**
- * The rows of the list. The page has only the rows near the window, so ten thousand plants scroll
+ * The table of plants. The page has only the rows near the window, so ten thousand plants scroll
  * like ten. ARIA attributes give the row numbers of the whole list.
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { Button } from "./parts.tsx";
-import type { ListedPlant, View } from "./plant-list.ts";
-import { address, card, garden } from "./state.ts";
+import { go } from "./address.ts";
+import { Button, focus } from "./parts.tsx";
+import type { ListedPlant } from "./plant-list.ts";
+import { card, garden, selection } from "./state.ts";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
+/** How close to the window the end of the list gets before the next page loads. */
+const loadAheadRows = 40;
 
 /** The indexes of the rendered rows. */
 const range = signal({ from: 0, to: 0 });
 
-const rowsElement = () => document.getElementById("rows") as HTMLElement;
 const edgeOf = (id: string, edge: "top" | "bottom") =>
   document.getElementById(id)?.getBoundingClientRect()[edge] ?? 0;
 /** Where the toolbar ends and rows become visible. */
 const viewTop = () => Math.max(0, edgeOf("toolbar", "bottom"));
 /** The style sheet sets it, depending on the window's width. */
-const rowHeight = () =>
-  Number.parseFloat(getComputedStyle(rowsElement()).getPropertyValue("--row-height"));
+const rowHeight = () => {
+  const rows = document.getElementById("rows") as HTMLElement;
+  return Number.parseFloat(getComputedStyle(rows).getPropertyValue("--row-height"));
+};
 
 garden.view = () => {
   const start = edgeOf("rows", "top");
@@ -30,7 +34,7 @@ garden.view = () => {
   return { first, last: Math.ceil((innerHeight - start) / height) - 1 };
 };
 
-/** Renders the rows that are near the window now. */
+/** Renders the rows that are near the window now, and loads more before the list ends. */
 function measure(): void {
   const height = rowHeight();
   const above = -edgeOf("rows", "top");
@@ -38,10 +42,13 @@ function measure(): void {
   const to = Math.max(0, Math.ceil((above + innerHeight) / height) + overscan);
   const { from: oldFrom, to: oldTo } = range.peek();
   if (from !== oldFrom || to !== oldTo) range.value = { from, to };
+  // Somewhere else, if the page is about to go there, the list may not end.
+  const isSettled = garden.target.peek() === undefined;
+  if (isSettled && to + loadAheadRows > garden.list.peek().plants.length) void garden.loadMore();
 }
 
 /** Focuses the row at this index, once it is rendered. */
-export function focusRow(index: number): void {
+function focusRow(index: number): void {
   garden.target.value = { index, isFocused: true };
 }
 
@@ -52,23 +59,17 @@ export function focusFirstRow(): void {
 }
 
 export function stopSelecting(): void {
-  if (!garden.selection.isOn.value) return;
-  garden.selection.toggle();
-  document.getElementById("select")?.focus();
-}
-
-export function focusTitle(): void {
-  document.getElementById("garden-title")?.focus({ preventScroll: true });
+  if (!selection.isOn.value) return;
+  selection.toggle();
+  focus("select");
 }
 
 export function PlantRows() {
-  const { plants } = garden.list.value;
-  const { from, to } = range.value;
+  const { plants, size } = garden.list.value;
   const target = garden.target.value;
-  const isSelecting = garden.selection.isOn.value;
+  const isSelecting = selection.isOn.value;
   const drawn = useRef(plants);
-  const focused = indexAt(document.activeElement);
-  const focusedId = drawn.current[focused]?.id;
+  const focusedId = drawn.current[indexAt(document.activeElement)]?.id;
   // Measured before the rows change: what is in view stays where it is.
   const shift = plants === drawn.current ? 0 : findShift(drawn.current, plants);
   drawn.current = plants;
@@ -78,67 +79,89 @@ export function PlantRows() {
     measure();
   }, [plants]);
   useLayoutEffect(() => {
+    const isLost = focusedId !== undefined && indexAt(document.activeElement) < 0;
     if (target) follow(plants);
-    else if (focusedId !== undefined && indexAt(document.activeElement) < 0) {
-      // The row was redrawn or removed. From the title, arrow keys lead back into the list.
-      if (!document.activeElement?.closest("dialog")) restore(plants, focusedId);
+    // The row was redrawn or removed. From the title, arrow keys lead back into the list.
+    else if (isLost && !document.activeElement?.closest("dialog")) {
+      garden.target.value = { id: focusedId, isFocused: true };
     }
   });
-  useEffect(watchWindow, []);
+  useEffect(() => {
+    new ResizeObserver(measure).observe(document.body);
+    addEventListener("scroll", measure, { passive: true });
+    addEventListener("scrollend", () => garden.settle());
+  }, []);
 
-  const places = listPlaces(plants, from, to, focusedId);
+  const places = listPlaces(plants, focusedId);
   const height = places.length === 0 ? 0 : rowHeight();
+  // The longest id is the first or the last.
+  const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
   return (
     <div
-      id="rows"
-      class="rows"
-      role="rowgroup"
-      style={{ height: `${plants.length * height}px` }}
-      onClick={click}
-      onKeyDown={press}
-      onAnimationEnd={() => {
-        garden.fresh.value = new Set();
-      }}>
-      {places.map((place) => {
-        const plant = plants[place] as ListedPlant;
-        return <Row key={plant.id} {...{ plant, place, height, isSelecting }} />;
-      })}
+      id="table"
+      class={`table ${isSelecting ? "selecting" : ""}`}
+      role="table"
+      aria-labelledby="garden-title"
+      aria-rowcount={plants.length + 1}
+      style={{ "--id-characters": String(Math.max(2, ...ends)) }}
+      hidden={size === 0}>
+      <div role="rowgroup">
+        <div class="row head" role="row" aria-rowindex={1}>
+          <span class="box" role="columnheader">
+            <span class="unseen">Selected</span>
+          </span>
+          {["Number Id", "Name", "Tag"].map((name) => (
+            <span key={name} class={name.split(" ")[0]?.toLowerCase()} role="columnheader">
+              {name.split(" ").at(-1)}
+            </span>
+          ))}
+        </div>
+      </div>
+      <div
+        id="rows"
+        class="rows"
+        role="rowgroup"
+        style={{ height: `${plants.length * height}px` }}
+        onClick={click}
+        onKeyDown={press}
+        onAnimationEnd={() => {
+          garden.fresh.value = new Set();
+        }}>
+        {places.map((place) => {
+          const plant = plants[place] as ListedPlant;
+          return <Row key={plant.id} plant={plant} place={place} top={place * height} />;
+        })}
+      </div>
     </div>
   );
 }
 
-interface RowProps {
-  readonly plant: ListedPlant;
-  readonly place: number;
-  readonly height: number;
-  readonly isSelecting: boolean;
-}
-
 /** The whole row is a button, or a checkbox while somebody is selecting. */
-function Row({ plant, place, height, isSelecting }: RowProps) {
+function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: number }) {
   const { id, name, tag, goneBecause = "" } = plant;
   const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
+  const opener = (
+    <Button class="opener" aria-haspopup="dialog">
+      {text}
+    </Button>
+  );
   return (
     <div
       class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}
       role="row"
       title={tag === "" ? name : `${name}\n${tag}`}
       aria-rowindex={place + 2}
-      style={{ transform: `translateY(${place * height}px)` }}>
-      {isSelecting && (
+      style={{ transform: `translateY(${top}px)` }}>
+      {selection.isOn.value && (
         <span class="box" role="cell">
-          <input
-            type="checkbox"
-            aria-label={`Select ${name}`}
-            checked={garden.selection.has(plant)}
-          />
+          <input type="checkbox" aria-label={`Select ${name}`} checked={selection.has(plant)} />
         </span>
       )}
       <span class="number" role="cell">
         {String(id)}
       </span>
       <span class="name" role="cell">
-        {isSelecting ? text : <Button class="opener" aria-haspopup="dialog" label={text} />}
+        {selection.isOn.value ? text : opener}
       </span>
       <span class="tag" role="cell">
         <bdi>{tag}</bdi>
@@ -148,12 +171,8 @@ function Row({ plant, place, height, isSelecting }: RowProps) {
 }
 
 /** Includes the focused row: removing it would lose the focus. In order, for the Tab key. */
-function listPlaces(
-  plants: readonly ListedPlant[],
-  from: number,
-  to: number,
-  focusedId: bigint | undefined,
-): number[] {
+function listPlaces(plants: readonly ListedPlant[], focusedId: bigint | undefined): number[] {
+  const { from, to } = range.value;
   const end = Math.min(plants.length, to);
   const places = Array.from({ length: Math.max(0, end - from) }, (_, index) => from + index);
   const place = focusedId === undefined ? -1 : plants.findIndex(({ id }) => id === focusedId);
@@ -164,7 +183,7 @@ function listPlaces(
 
 /** By how many rows the first row in view would move. The start of the list may move. */
 function findShift(before: readonly ListedPlant[], after: readonly ListedPlant[]): number {
-  const { first, last }: View = garden.view();
+  const { first, last } = garden.view();
   if (first <= 0 || before.length === 0) return 0;
   const indexes = new Map(after.map(({ id }, index) => [id, index]));
   for (const [place, { id }] of before.slice(first, last + 1).entries()) {
@@ -176,35 +195,30 @@ function findShift(before: readonly ListedPlant[], after: readonly ListedPlant[]
 
 /** Goes where the page should go, now that its rows are drawn. */
 function follow(plants: readonly ListedPlant[]): void {
-  const { id, index = -1, isFocused, isTop } = garden.target.peek() ?? {};
+  const target = garden.target.peek();
+  const { id, index = -1, isFocused, isTop } = target ?? {};
   const place = id === undefined ? index : plants.findIndex((plant) => plant.id === id);
   const row = Math.min(place, plants.length - 1);
   if (isTop) scrollTo({ top: 0, behavior: "instant" });
   if (row >= 0) scrollToRow(row);
   // Nothing behind a dialog can have the focus, but the dialog is about to close.
   const isBehind = isFocused && document.querySelector("dialog:modal") !== null;
-  if (isBehind || (isFocused && row >= 0 && !focusRendered(row))) requestAnimationFrame(again);
-  else {
-    if (isFocused && row < 0) focusTitle();
+  if (isBehind || (isFocused && row >= 0 && !focusRendered(row))) {
+    // Draws once more, and then follows the same target.
+    requestAnimationFrame(() => {
+      if (garden.target.peek() === target) garden.target.value = { ...target };
+    });
+  } else {
+    if (isFocused && row < 0) focus("garden-title");
     garden.target.value = undefined;
   }
 }
 
-/** Draws once more, and then follows the same target. */
-function again(): void {
-  const target = garden.target.peek();
-  if (target) garden.target.value = { ...target };
-}
-
-function restore(plants: readonly ListedPlant[], id: bigint): void {
-  const index = plants.findIndex((plant) => plant.id === id);
-  if (index < 0 || !focusRendered(index)) focusTitle();
-}
-
 function focusRendered(index: number): boolean {
-  const row = rowsElement().querySelector(`[aria-rowindex="${index + 2}"]`);
-  row?.querySelector<HTMLElement>("button, input")?.focus({ preventScroll: true });
-  return row !== null;
+  const control = `#rows [aria-rowindex="${index + 2}"] :is(button, input)`;
+  const found = document.querySelector<HTMLElement>(control);
+  found?.focus({ preventScroll: true });
+  return found !== null;
 }
 
 function scrollToRow(index: number): void {
@@ -221,18 +235,16 @@ function indexAt(target: EventTarget | null): number {
 }
 
 function click(event: MouseEvent): void {
-  const { plants } = garden.list.value;
   const index = indexAt(event.target);
-  const plant = plants[index];
+  const plant = garden.list.value.plants[index];
   if (!plant) return;
-  if (garden.selection.isOn.value) {
+  if (selection.isOn.value) {
     focusRow(index);
-    garden.selection.togglePlant(plants, index, event.shiftKey);
-  } else address.go({ plant: plant.id });
+    selection.togglePlant(index, event.shiftKey);
+  } else go({ plant: plant.id });
 }
 
 function press(event: KeyboardEvent): void {
-  const { selection } = garden;
   const { plants } = garden.list.value;
   const isSelecting = selection.isOn.value;
   const index = indexAt(event.target);
@@ -242,32 +254,10 @@ function press(event: KeyboardEvent): void {
   else if (step) {
     event.preventDefault();
     const next = index + step;
-    if (isSelecting && event.shiftKey && plants[next]) selection.extend(plants, index, next);
-    if (next < 0) document.getElementById("filter")?.focus();
+    if (isSelecting && event.shiftKey && plants[next]) selection.extend(index, next);
+    if (next < 0) focus("filter");
     else focusRow(next);
   } else if (event.key === "Delete" && plant && !isSelecting && garden.canWrite.value) {
     void card.delete(plant);
   }
-}
-
-function watchWindow(): () => void {
-  let isPending = false;
-  const measureSoon = () => {
-    if (isPending) return;
-    isPending = true;
-    requestAnimationFrame(() => {
-      isPending = false;
-      measure();
-    });
-  };
-  const settle = () => garden.settle();
-  const resizes = new ResizeObserver(measureSoon);
-  resizes.observe(document.body);
-  addEventListener("scroll", measureSoon, { passive: true });
-  addEventListener("scrollend", settle);
-  return () => {
-    resizes.disconnect();
-    removeEventListener("scroll", measureSoon);
-    removeEventListener("scrollend", settle);
-  };
 }

@@ -1,7 +1,17 @@
-/** Which plants are selected. */
+/** Which plants are selected, and what is done to all of them: deleting, and changing their tag. */
 import { computed, signal } from "@preact/signals";
-import type { Plant } from "./api.ts";
-import type { ListedPlant, PlantList } from "./plant-list.ts";
+import { renderCount } from "../client/files/renderer.ts";
+import { isSame, type Plant, pageSize, pageSizeMax } from "./api.ts";
+import type { Garden } from "./garden.ts";
+import { confirm, message, notify, offerUndo, Task, warn } from "./message.ts";
+import type { ListedPlant } from "./plant-list.ts";
+import { countPlants, describePlants, isFiltered } from "./words.ts";
+
+/** Changing more than this many plants needs a confirmation. */
+const unconfirmedMax = 100;
+const undoable = "You can undo this until you dismiss the message that follows, or leave the page.";
+/** How many plants the service changes or deletes in one request. */
+const changedAtOnce = 10_000;
 
 export class Selection {
   /** Whether rows are checkboxes now. */
@@ -9,8 +19,20 @@ export class Selection {
   /** As they were when somebody selected them. */
   readonly plants = signal<ReadonlyMap<bigint, Plant>>(new Map());
   readonly size = computed(() => this.plants.value.size);
+  /** Whether every plant of the list is selected. */
+  readonly isAll = computed(() => {
+    const { isComplete, plants, waiting } = this.garden.list.value;
+    const isEach = plants.every((plant) => plant.goneBecause || this.has(plant));
+    return isComplete && isEach && waiting.length === 0 && this.size.value > 0;
+  });
+  readonly changing = new Task();
   /** Where a range starts. */
   #anchor: bigint | undefined;
+
+  constructor(readonly garden: Garden) {
+    // Another list has other plants.
+    computed(() => garden.list.value.query).subscribe(() => this.clear());
+  }
 
   has({ id }: Pick<Plant, "id">): boolean {
     return this.plants.value.has(id);
@@ -28,36 +50,25 @@ export class Selection {
   }
 
   /** Selects or deselects a plant, or every plant from the last one to this. */
-  togglePlant(plants: readonly ListedPlant[], index: number, isRange: boolean): void {
+  togglePlant(index: number, isRange: boolean): void {
+    const { plants } = this.garden.list.value;
     const plant = plants[index];
     if (!plant) return;
     const from = isRange ? plants.findIndex(({ id }) => id === this.#anchor) : -1;
     const anchor = plants[from];
     const isSelected = anchor ? this.has(anchor) : !this.has(plant);
-    this.#set(plants.slice(...toRange(anchor ? from : index, index)), isSelected);
-    this.#anchor = plant.id;
+    this.#setRange(anchor ? from : index, index, isSelected);
   }
 
   /** Selects from one row to the next, as Shift and an arrow key do. */
-  extend(plants: readonly ListedPlant[], from: number, to: number): void {
-    this.#set(plants.slice(...toRange(from, to)), true);
+  extend(from: number, to: number): void {
+    this.#setRange(from, to, true);
+  }
+
+  #setRange(from: number, to: number, isSelected: boolean): void {
+    const { plants } = this.garden.list.value;
+    this.#set(plants.slice(Math.min(from, to), Math.max(from, to) + 1), isSelected);
     this.#anchor = plants[to]?.id;
-  }
-
-  drop(plants: readonly Pick<Plant, "id">[]): void {
-    this.#set(plants as readonly Plant[], false);
-  }
-
-  /** Selects every plant of a list, all of which the page has shown. */
-  selectAll(list: PlantList): void {
-    list.admit();
-    this.#set(list.plants, true);
-  }
-
-  /** Whether every plant of a list is selected. */
-  isAll({ isComplete, plants, waiting }: PlantList): boolean {
-    const isEach = plants.every((plant) => plant.goneBecause || this.has(plant));
-    return isComplete && isEach && waiting.length === 0 && this.size.value > 0;
   }
 
   #set(plants: readonly ListedPlant[], isSelected: boolean): void {
@@ -68,8 +79,143 @@ export class Selection {
     }
     this.plants.value = selected;
   }
-}
 
-function toRange(a: number, b: number): [start: number, end: number] {
-  return [Math.min(a, b), Math.max(a, b) + 1];
+  /** What the button that selects all plants says. */
+  get allLabel(): string {
+    if (this.isAll.value) return "Select none";
+    const { list, summary } = this.garden;
+    const { tag, q } = list.value.query;
+    const total = countPlants(list.value, summary.value);
+    const all = total === undefined ? "all" : `all ${renderCount(total)}`;
+    const tagged = tag === "" ? "without a tag" : "with this tag";
+    return `Select ${all} ${q !== undefined ? "that match" : tag === undefined ? "plants" : tagged}`;
+  }
+
+  /** Loads the list first, so that nobody deletes plants that the page has never shown. */
+  async toggleAll(): Promise<void> {
+    const list = this.garden.list.value;
+    const isAll = this.isAll.value;
+    this.clear();
+    if (isAll) return;
+    await this.changing.run(() => this.garden.loadAll(() => this.isOn.value));
+    if (!this.isOn.value || !list.isComplete || list !== this.garden.list.value) return;
+    list.admit();
+    this.#set(list.plants, true);
+  }
+
+  async delete(): Promise<void> {
+    const { size } = this;
+    if (!(await this.#confirm("Delete"))) return;
+    const deleted = await this.#change("Some plants may not have been deleted.", async (done) => {
+      const count = size.value;
+      await this.#send(await this.#read(), (ids) => this.garden.api.deleteMany(ids), done);
+      return count;
+    });
+    this.garden.showDeleted(deleted);
+  }
+
+  /** Gives all selected plants the same tag. */
+  async changeTag(tag: string): Promise<void> {
+    const others = [...this.plants.value.values()].filter((plant) => plant.tag !== tag);
+    if (others.length === 0) return notify("All of these plants have this tag already.");
+    if (!(await this.#confirm(tag === "" ? "Remove the tag of" : "Change the tag of"))) return;
+    const changed = await this.#change("Some tags may not have been changed.", async (done) => {
+      await this.#setTag(others, tag, done);
+      return others.length;
+    });
+    if (changed.length === 0) return;
+    this.garden.showTagged(changed.map((plant) => ({ ...plant, tag })));
+    const have = changed.length === 1 ? "has" : "have";
+    const what = tag === "" ? "no tag" : message`the tag “${tag}”`;
+    offerUndo(message`${describePlants(changed)} ${[have]} ${[what]} now.`, async () => {
+      const restored = await this.#restoreTags(changed, tag);
+      const count = renderCount(restored.length, "plant");
+      return `${count} ${restored.length === 1 ? "has its old tag" : "have their old tags"} again.`;
+    });
+  }
+
+  /** Gives plants their old tags back, except where somebody else has changed the tag since. */
+  async #restoreTags(plants: readonly Plant[], tag: string): Promise<Plant[]> {
+    const still = new Set<bigint>();
+    for await (const { id } of this.garden.api.list({ tag })) still.add(id);
+    const restored: Plant[] = [];
+    const mine = plants.filter(({ id }) => still.has(id));
+    for (const [old, some] of Map.groupBy(mine, (plant) => plant.tag)) {
+      await this.#setTag(some, old, restored);
+    }
+    this.garden.showTagged(restored);
+    return restored;
+  }
+
+  async #setTag(plants: readonly Plant[], tag: string, done: Plant[]): Promise<void> {
+    await this.#send(plants, (ids) => this.garden.api.updateMany(ids, { tag }), done);
+  }
+
+  /**
+   * Adds plants to `done` as soon as they are. One request at a time, so that what was done before
+   * a failure can still be undone.
+   */
+  async #send(
+    plants: readonly Plant[],
+    send: (ids: bigint[]) => Promise<readonly { readonly status: number }[]>,
+    done: Plant[],
+  ): Promise<void> {
+    for (let at = 0; at < plants.length; at += changedAtOnce) {
+      const some = plants.slice(at, at + changedAtOnce);
+      const results = await send(some.map(({ id }) => id));
+      done.push(...some.filter((_, index) => results[index]?.status !== 404));
+    }
+  }
+
+  /** Ends the selection, and returns what was done, unless it failed before. */
+  async #change(failure: string, work: (done: Plant[]) => Promise<number>): Promise<Plant[]> {
+    const done: Plant[] = [];
+    await this.changing.run(async () => {
+      try {
+        this.#reportOthers((await work(done)) - done.length);
+        this.toggle();
+      } catch (error) {
+        warn(failure, error);
+        void this.garden.refresh();
+      }
+    });
+    return done;
+  }
+
+  #reportOthers(count: number): void {
+    if (count === 0) return;
+    const which = `${renderCount(count)} of these plants`;
+    const what = count === 1 ? "it" : "them";
+    notify(`Somebody else changed or deleted ${which}. Nothing was done to ${what}.`);
+    void this.garden.refresh();
+  }
+
+  async #confirm(what: string): Promise<boolean> {
+    const isWhole = this.isAll.value && !isFiltered(this.garden.list.value.query);
+    const size = this.size.value;
+    if (size <= unconfirmedMax && !isWhole) return true;
+    const plants = renderCount(size, "plant");
+    const title = isWhole ? `${what} the whole garden?` : `${what} ${plants}?`;
+    return confirm(title, undoable, `${what} ${plants}`);
+  }
+
+  /** The selected plants, except for the ones that somebody else has changed since. */
+  async #read(): Promise<Plant[]> {
+    const list = this.garden.list.value;
+    const selected = this.plants.value;
+    const isSelected = ({ id }: Plant) => selected.has(id);
+    const after = list.plants[list.plants.findIndex(isSelected) - 1]?.id;
+    const last = list.plants.findLast(isSelected)?.id;
+    const limit = selected.size > pageSize ? pageSizeMax : pageSize;
+    const found: Plant[] = [];
+    for await (const page of this.garden.api.listPages(list.query, { after, limit })) {
+      for (const plant of page) {
+        const known = selected.get(plant.id);
+        if (known && isSame(plant, known)) found.push(plant);
+      }
+      const end = page.at(-1)?.id;
+      if (end !== undefined && (last === undefined || !list.isBefore(end, last))) break;
+    }
+    return found;
+  }
 }

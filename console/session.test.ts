@@ -6,7 +6,8 @@ import { Session } from "./session.ts";
 
 const { service, fetch, makeGarden } = openState();
 
-function makeStorage(items: Record<string, string> = {}) {
+function makeStorage() {
+  const items: Record<string, string> = {};
   return {
     items,
     getItem: (key: string) => items[key] ?? null,
@@ -59,25 +60,4 @@ test("after a revocation, any token to the same garden goes on with what was beg
   await session.signIn(second, false);
   expect((await creating).name).toBe("Moss");
   expect((await session.api.me()).user).toBe("bob");
-});
-
-test("a session knows whether the service responds", async () => {
-  let isAway = true;
-  const session = new Session(
-    {
-      url,
-      fetch: async (target, init) => {
-        if (isAway) throw new TypeError("Connection refused.");
-        return fetch(target, init);
-      },
-    },
-    makeStorage({ "plantstore-token": await makeGarden([]) }),
-  );
-  await expect(session.api.me()).rejects.toThrow();
-  isAway = false;
-  await session.api.me();
-  expect(session.isConnected.value).toBe(true);
-  isAway = true;
-  await expect(session.api.me()).rejects.toThrow();
-  expect(session.isConnected.value).toBe(false);
 });

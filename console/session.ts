@@ -3,9 +3,9 @@
  * service refuses the token. Its requests wait until somebody has signed in.
  */
 import { signal } from "@preact/signals";
-import { hasCode } from "../client/problem-error.ts";
 import { cleanToken, findTokenError } from "../src/auth/opaque-token.ts";
-import { Api, type ApiOptions, describeError, type Me } from "./api.ts";
+import { Api, type ApiOptions, describeError, hasCode } from "./api.ts";
+import { Task } from "./message.ts";
 
 const expired = "Your token has expired or was revoked. Sign in with another one to continue.";
 const refused = "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.";
@@ -20,18 +20,16 @@ export class Session {
   readonly #options: Pick<ApiOptions, "url" | "fetch">;
   readonly #storage: TokenStorage | undefined;
   #token: string;
-  /** Whose garden the page shows, once that's known. */
-  #owner: Me | undefined;
+  /** The garden that the page shows, once that's known. */
+  #garden: string | undefined;
   #signedIn = Promise.withResolvers<void>();
 
   readonly isSignedIn = signal(false);
-  /** Whether there is something to sign out of. */
-  readonly hasToken = signal(false);
   /** Why somebody has to sign in again. */
   readonly reason = signal("");
   /** What is wrong with the token that was typed. */
   readonly error = signal("");
-  readonly isBusy = signal(false);
+  readonly signingIn = new Task();
   /** Whether the service responds. */
   readonly isConnected = signal(true);
 
@@ -39,32 +37,27 @@ export class Session {
     this.#options = options;
     this.#storage = storage;
     this.#token = storage?.getItem(storageKey) ?? "";
-    this.isSignedIn.value = this.hasToken.value = this.#token !== "";
+    this.isSignedIn.value = this.#token !== "";
     this.api = new Api({
       ...options,
       onContact: (isReached) => {
         this.isConnected.value = isReached;
       },
       token: async () => {
-        if (this.#token === "") await this.#askForToken("");
-        else if (!(await this.#isAccepted())) await this.#askForToken(expired);
+        // A proxy may have refused the request, not the service.
+        const garden = this.#token && (await this.#findGarden(this.#token));
+        if (garden) this.#garden = garden;
+        else await this.#askForToken(this.#token && expired);
         return this.#token;
       },
     });
   }
 
   async signIn(text: string, isKept: boolean): Promise<void> {
-    if (this.isBusy.value) return;
-    const token = cleanToken(text);
-    const typo = findTokenError(token);
-    if (token === "") this.error.value = "Paste a token first.";
-    else if (typo !== undefined) this.error.value = `This ${typo}`;
-    else {
+    await this.signingIn.run(async () => {
       this.error.value = "";
-      this.isBusy.value = true;
-      this.error.value = (await this.#try(token, isKept)) ?? "";
-      this.isBusy.value = false;
-    }
+      this.error.value = await this.#try(cleanToken(text), isKept).catch(describeError);
+    });
   }
 
   /** Forgets the token. Whoever calls it loads the page again, which forgets everything else. */
@@ -73,28 +66,27 @@ export class Session {
   }
 
   /** Returns what is wrong. After a revocation, any token to the same garden goes on. */
-  async #try(token: string, isKept: boolean): Promise<string | undefined> {
-    try {
-      const me = await new Api({ ...this.#options, token }).me();
-      if (this.#owner && me.garden !== this.#owner.garden) return otherGarden;
-      this.#owner = me;
-      this.#token = token;
-      if (isKept) this.#storage?.setItem(storageKey, token);
-      this.#signedIn.resolve();
-      return undefined;
-    } catch (error) {
-      return hasCode(error, "unauthenticated") ? refused : describeError(error);
-    }
+  async #try(token: string, isKept: boolean): Promise<string> {
+    if (token === "") return "Paste a token first.";
+    const typo = findTokenError(token);
+    if (typo !== undefined) return `This ${typo}`;
+    const garden = await this.#findGarden(token);
+    if (garden === undefined) return refused;
+    if (garden !== (this.#garden ?? garden)) return otherGarden;
+    this.#garden = garden;
+    this.#token = token;
+    if (isKept) this.#storage?.setItem(storageKey, token);
+    this.#signedIn.resolve();
+    return "";
   }
 
-  /** A proxy may have refused the request, not the service. */
-  async #isAccepted(): Promise<boolean> {
+  /** The garden that a token opens. Absent if the service refuses the token. */
+  async #findGarden(token: string): Promise<string | undefined> {
     try {
-      this.#owner = await new Api({ ...this.#options, token: this.#token }).me();
-      return true;
+      return (await new Api({ ...this.#options, token }).me()).garden;
     } catch (error) {
       if (!hasCode(error, "unauthenticated")) throw error;
-      return false;
+      return undefined;
     }
   }
 
@@ -103,6 +95,6 @@ export class Session {
     this.isSignedIn.value = false;
     this.#signedIn = Promise.withResolvers();
     await this.#signedIn.promise;
-    this.isSignedIn.value = this.hasToken.value = true;
+    this.isSignedIn.value = true;
   }
 }

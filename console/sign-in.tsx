@@ -1,13 +1,12 @@
 /** The form that asks for a token. */
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
-import { Button } from "./parts.tsx";
+import { useLayoutEffect } from "preact/hooks";
+import { Button, Checkbox, focus, onText } from "./parts.tsx";
 import { session } from "./state.ts";
 
 export function SignIn() {
   const token = useSignal("");
   const isKept = useSignal(false);
-  const input = useRef<HTMLInputElement>(null);
   const error = session.error.value;
   const isHidden = session.isSignedIn.value;
   const submit = (event: Event) => {
@@ -17,10 +16,10 @@ export function SignIn() {
   useLayoutEffect(() => {
     scrollTo(0, 0);
     if (isHidden) token.value = "";
-    else input.current?.focus();
+    else focus("token");
   }, [isHidden]);
   useLayoutEffect(() => {
-    if (error !== "") input.current?.focus();
+    if (error !== "") focus("token");
   }, [error]);
   return (
     <section id="sign-in" class="card sign-in" aria-labelledby="sign-in-title" hidden={isHidden}>
@@ -39,16 +38,15 @@ export function SignIn() {
           <label for="token">Token</label>
           <input
             id="token"
-            ref={input}
             type="password"
             autocomplete="off"
             autocapitalize="off"
             spellcheck={false}
             value={token.value}
-            onInput={(event) => {
-              token.value = event.currentTarget.value;
+            onInput={onText((text) => {
+              token.value = text;
               session.error.value = "";
-            }}
+            })}
             aria-describedby="token-error token-hint"
             aria-invalid={error !== ""}
           />
@@ -60,24 +58,10 @@ export function SignIn() {
             <code>plantstore token create</code> makes more.
           </p>
         </div>
-        <label class="check">
-          <input
-            id="keep-token"
-            type="checkbox"
-            checked={isKept.value}
-            onChange={(event) => {
-              isKept.value = event.currentTarget.checked;
-            }}
-          />{" "}
-          Stay signed in when this tab reloads
-        </label>
-        <Button
-          id="sign-in-button"
-          class="primary"
-          type="submit"
-          isBusy={session.isBusy.value}
-          label="Open the garden"
-        />
+        <Checkbox id="keep-token" isChecked={isKept} label="Stay signed in when this tab reloads" />
+        <Button id="sign-in-button" class="primary" type="submit" task={session.signingIn}>
+          Open the garden
+        </Button>
         <p class="hint">
           Unless you stay signed in, the token is kept only in this page’s memory. It is sent only
           to this service, and signing out forgets it.

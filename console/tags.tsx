@@ -2,9 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
+import { go } from "./address.ts";
 import type { TagCount } from "./api.ts";
 import { Button } from "./parts.tsx";
-import { address, garden } from "./state.ts";
+import { garden } from "./state.ts";
 
 const fewMax = 12;
 const manyMax = 400;
@@ -14,56 +15,41 @@ const collator = new Intl.Collator("en", { numeric: true });
 
 export function Tags() {
   const areAllShown = useSignal(false);
-  const reachable = useSignal<string | undefined>(undefined);
   const drawn = useRef<readonly TagCount[]>([]);
-  const counts = garden.summary.value?.tags ?? [];
   const chosen = garden.list.value.query.tag;
   // Somebody who is about to choose a tag doesn't want it to move.
   const isUsed = document.querySelector("#tags:hover, #tags:focus-within") !== null;
-  const sorted = sortTags(counts, isUsed ? drawn.current : []);
+  const sorted = sortTags(isUsed ? drawn.current : []);
   drawn.current = sorted;
   const shown = sorted.slice(0, areAllShown.value ? manyMax : fewMax);
   if (chosen !== undefined && !shown.some(({ tag }) => tag === chosen)) {
     shown.push(sorted.find(({ tag }) => tag === chosen) ?? { tag: chosen, plants: 0 });
   }
   const most = sorted.reduce((max, { plants }) => Math.max(max, plants), 1);
-  const isShown = shown.some(({ tag }) => tag === reachable.value);
   // One Tab passes all the tags. Arrow keys move between them.
-  const first = isUsed && isShown ? reachable.value : (chosen ?? shown[0]?.tag);
+  const first = chosen ?? shown[0]?.tag;
+  const toggleAll = () => {
+    areAllShown.value = !areAllShown.value;
+  };
   return (
-    <div
-      id="tags"
-      class="tags"
-      role="toolbar"
-      aria-label="Show one tag only"
-      onKeyDown={moveByKey}
-      onFocusIn={({ target }) => {
-        reachable.value = (target as HTMLElement).dataset.tag;
-      }}>
+    <div id="tags" class="tags" role="toolbar" aria-label="Show one tag only" onKeyDown={moveByKey}>
       {shown.map(({ tag, plants }) => (
         <button
           key={`tag ${tag}`}
           class="chip"
           type="button"
-          data-tag={tag}
           tabIndex={tag === first ? 0 : -1}
           aria-pressed={tag === chosen}
           style={{ "--share": String(plants / most) }}
-          onClick={() => address.go({ tag: tag === chosen ? undefined : tag })}>
+          onClick={() => go({ tag: tag === chosen ? undefined : tag })}>
           <bdi class={tag === "" ? "absent" : ""}>{tag === "" ? "no tag" : tag}</bdi>{" "}
           <span class="amount">{renderCount(plants)}</span>
         </button>
       ))}
       {sorted.length > fewMax && (
-        <Button
-          key="more"
-          class="link"
-          tabIndex={-1}
-          onClick={() => {
-            areAllShown.value = !areAllShown.value;
-          }}
-          label={areAllShown.value ? "Fewer tags" : "All tags"}
-        />
+        <Button key="more" class="link" tabIndex={-1} onClick={toggleAll}>
+          {areAllShown.value ? "Fewer tags" : "All tags"}
+        </Button>
       )}
     </div>
   );
@@ -71,7 +57,7 @@ export function Tags() {
 
 /** What a tag's input suggests. */
 export function KnownTags() {
-  const tags = sortTags(garden.summary.value?.tags ?? [], []).filter(({ tag }) => tag !== "");
+  const tags = sortTags([]).filter(({ tag }) => tag !== "");
   return (
     <datalist id="known-tags">
       {tags.slice(0, manyMax).map(({ tag }) => (
@@ -82,21 +68,19 @@ export function KnownTags() {
 }
 
 /** The tags with the most plants first. The ones in `fixed` stay where they are. */
-function sortTags(counts: readonly TagCount[], fixed: readonly TagCount[]): TagCount[] {
+function sortTags(fixed: readonly TagCount[]): TagCount[] {
   const places = new Map(fixed.map(({ tag }, index) => [tag, index]));
   const placeOf = ({ tag }: TagCount) => places.get(tag) ?? fixed.length;
-  return counts.toSorted(
+  return (garden.summary.value?.tags ?? []).toSorted(
     (a, b) => placeOf(a) - placeOf(b) || b.plants - a.plants || collator.compare(a.tag, b.tag),
   );
 }
 
 function moveByKey(event: KeyboardEvent): void {
-  const box = event.currentTarget as HTMLElement;
-  const buttons = [...box.querySelectorAll("button")];
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+  const buttons = [...(event.currentTarget as HTMLElement).querySelectorAll("button")];
   const at = buttons.indexOf(event.target as HTMLButtonElement);
-  const steps = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
-  const step = steps[event.key as keyof typeof steps];
-  const next = step && buttons[at + step];
+  const next = buttons[at + (steps[event.key] ?? Number.NaN)];
   if (!next) return;
   event.preventDefault();
   next.focus();

@@ -1,10 +1,11 @@
 /** What stays in view while the list scrolls: the search, the order, and the selection. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
-import { Button, Key } from "./parts.tsx";
+import { go, place, replace } from "./address.ts";
+import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow, stopSelecting } from "./plant-rows.tsx";
-import { address, bulk, garden } from "./state.ts";
+import { garden, selection } from "./state.ts";
 import { isFiltered } from "./words.ts";
 
 /** How long somebody who types pauses before the service searches. */
@@ -16,36 +17,46 @@ let typingTimer: ReturnType<typeof setTimeout> | undefined;
 
 const toQ = (text: string) => text.trim() || undefined;
 
+function type(text: string): void {
+  typed.value = text;
+  clearTimeout(typingTimer);
+  typingTimer = setTimeout(search, typingMs);
+}
+
 function search(): void {
   clearTimeout(typingTimer);
   const q = toQ(typed.value);
-  const before = address.place.value.q;
-  if (q === before) return;
+  const before = place.value.q;
   // Back ends a search as a whole, not letter by letter.
-  if (q !== undefined && before !== undefined) address.replace({ q });
-  else address.go({ q });
+  if (q !== undefined && before !== undefined) replace({ q });
+  else go({ q });
 }
 
 export function showAll(): void {
   typed.value = "";
   clearTimeout(typingTimer);
-  address.go({ tag: undefined, q: undefined });
-  document.getElementById("filter")?.focus();
+  go({ tag: undefined, q: undefined });
+  focus("filter");
+}
+
+function press(event: KeyboardEvent): void {
+  if (event.key === "Enter") search();
+  if (event.key === "Escape") {
+    if (typed.value !== "" || isFiltered(place.value)) showAll();
+    else (event.currentTarget as HTMLElement).blur();
+  }
+  if (event.key !== "ArrowDown") return;
+  event.preventDefault();
+  focusFirstRow();
 }
 
 export function Toolbar() {
-  const { q } = address.place.value;
-  const { selection, list, isComing, canWrite } = garden;
+  const { q } = place.value;
+  const { list, isComing, canWrite } = garden;
   const isNewest = list.value.query.order === "desc";
-  const isSelecting = selection.isOn.value;
   useEffect(() => {
     if (toQ(typed.peek()) !== q) typed.value = q ?? "";
   }, [q]);
-  const type = (event: { currentTarget: HTMLInputElement }) => {
-    typed.value = event.currentTarget.value;
-    clearTimeout(typingTimer);
-    typingTimer = setTimeout(search, typingMs);
-  };
   return (
     <div id="toolbar" class="toolbar">
       <div class="filter">
@@ -60,7 +71,7 @@ export function Toolbar() {
           autocomplete="off"
           spellcheck={false}
           value={typed.value}
-          onInput={type}
+          onInput={onText(type)}
           onKeyDown={press}
         />
         <Key name="/" />
@@ -68,24 +79,22 @@ export function Toolbar() {
       <Button
         id="newest"
         aria-pressed={isNewest}
-        onClick={() => address.go({ order: isNewest ? undefined : "desc" })}
-        label={
-          <span>
-            Newest<span class="if-wide"> first</span>
-          </span>
-        }
-      />
+        onClick={() => go({ order: isNewest ? undefined : "desc" })}>
+        <span>
+          Newest<span class="if-wide"> first</span>
+        </span>
+      </Button>
       {canWrite.value && (
         <Button
           id="select"
           class="writing"
-          aria-pressed={isSelecting}
+          aria-pressed={selection.isOn.value}
           onClick={() => selection.toggle()}
-          label="Select"
-          shortcut="x"
-        />
+          shortcut="x">
+          Select
+        </Button>
       )}
-      {isSelecting && <SelectionBar />}
+      {selection.isOn.value && <SelectionBar />}
       {isComing.value && (
         <div id="busy" class="busy" role="status">
           <span class="unseen">Loading plants</span>
@@ -95,59 +104,48 @@ export function Toolbar() {
   );
 }
 
-function press(event: KeyboardEvent): void {
-  if (event.key === "Enter") search();
-  if (event.key === "Escape") {
-    if (typed.value !== "" || isFiltered(address.place.value)) showAll();
-    else (event.currentTarget as HTMLElement).blur();
-  }
-  if (event.key !== "ArrowDown") return;
-  event.preventDefault();
-  focusFirstRow();
-}
-
 function SelectionBar() {
+  const { changing } = selection;
   const isTagging = useSignal(false);
-  const size = garden.selection.size.value;
-  const isBusy = bulk.isBusy.value;
+  const size = selection.size.value;
+  const toggleForm = () => {
+    isTagging.value = !isTagging.value;
+    focusSoon("new-tag");
+  };
   return (
     <div
       id="selection"
       class="selection"
       role="group"
       aria-label="Selected plants"
-      onKeyDown={({ key }) => key === "Escape" && stopSelecting()}>
+      onKeyDown={onEscape(stopSelecting)}>
       <p id="selection-note" role="status">
         {renderCount(size)} selected
       </p>
-      <Button
-        id="select-all"
-        isBusy={isBusy}
-        onClick={() => void bulk.toggleAll()}
-        label={bulk.selectLabel}
-      />
+      <Button id="select-all" task={changing} onClick={() => selection.toggleAll()}>
+        {selection.allLabel}
+      </Button>
       {size > 0 && (
         <>
           <Button
             id="tag-selected"
             aria-expanded={isTagging.value}
-            aria-controls="tag-form"
-            isBusy={isBusy}
-            onClick={() => {
-              isTagging.value = !isTagging.value;
-            }}
-            label="Change the tag"
-          />
+            task={changing}
+            onClick={toggleForm}>
+            Change the tag
+          </Button>
           <Button
             id="delete-selected"
             class="danger"
-            isBusy={isBusy}
-            onClick={() => void bulk.delete()}
-            label={`Delete ${renderCount(size, "plant")}`}
-          />
+            task={changing}
+            onClick={() => selection.delete()}>
+            Delete {renderCount(size, "plant")}
+          </Button>
         </>
       )}
-      <Button id="select-done" onClick={stopSelecting} label="Done" />
+      <Button id="select-done" onClick={stopSelecting}>
+        Done
+      </Button>
       {size > 0 && isTagging.value && <TagForm />}
     </div>
   );
@@ -155,34 +153,18 @@ function SelectionBar() {
 
 /** Gives all selected plants the same tag. */
 function TagForm() {
-  const tag = useSignal("");
-  const input = useRef<HTMLInputElement>(null);
-  const size = garden.selection.size.value;
-  useEffect(() => input.current?.focus(), []);
-  const submit = (event: Event) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    void bulk.changeTag(tag.value);
+    const fields = new FormData(event.currentTarget as HTMLFormElement);
+    void selection.changeTag(String(fields.get("tag")));
   };
   return (
     <form id="tag-form" class="tag-form" autocomplete="off" noValidate onSubmit={submit}>
       <label for="new-tag">New tag</label>
-      <input
-        id="new-tag"
-        ref={input}
-        list="known-tags"
-        placeholder="none"
-        value={tag.value}
-        onInput={(event) => {
-          tag.value = event.currentTarget.value;
-        }}
-      />
-      <Button
-        id="tag-button"
-        class="primary"
-        type="submit"
-        isBusy={bulk.isBusy.value}
-        label={`Change ${renderCount(size, "plant")}`}
-      />
+      <input id="new-tag" name="tag" list="known-tags" placeholder="none" />
+      <Button id="tag-button" class="primary" type="submit" task={selection.changing}>
+        Change {renderCount(selection.size.value, "plant")}
+      </Button>
     </form>
   );
 }

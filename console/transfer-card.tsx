@@ -2,8 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
 import type { Line } from "../client/files/rows.ts";
-import { Words } from "./parts.tsx";
-import { focusTitle } from "./plant-rows.tsx";
+import { Button, focus } from "./parts.tsx";
 import { transfers } from "./state.ts";
 
 /** A file with more invalid rows is wrong as a whole. */
@@ -11,40 +10,34 @@ const problemsShownMax = 1_000;
 
 export function TransferCard() {
   const card = transfers.card.value;
-  const actions = useRef<HTMLDivElement>(null);
   const wasShown = useRef(false);
-  const labels = card?.actions.map(({ label }) => label).join();
   useLayoutEffect(() => {
-    actions.current?.querySelector("button")?.focus();
-    if (!card && wasShown.current) focusTitle();
+    if (card) document.querySelector<HTMLElement>("#transfer-actions button")?.focus();
+    else if (wasShown.current) focus("garden-title");
     wasShown.current = card !== undefined;
-  }, [labels]);
+  }, [card?.actions.map(({ label }) => label).join()]);
   if (!card) return null;
-  const { title, note, progress, problems = [], samples = [] } = card;
+  const { title, note, progress, actions, problems = [], samples = [] } = card;
   const more = problems.length - problemsShownMax;
   return (
     <section id="transfer" class="card transfer" aria-labelledby="transfer-title">
-      <h2 id="transfer-title">
-        <Words text={title} />
-      </h2>
+      <h2 id="transfer-title">{title}</h2>
       <p id="transfer-note">{note}</p>
       {progress !== undefined && (
         <progress
-          id="transfer-progress"
           aria-labelledby="transfer-title"
           {...(progress !== null && { value: progress })}
         />
       )}
-      <div id="transfer-actions" class="actions" ref={actions}>
-        {card.actions.map(({ label, run }, index) => (
-          <button
-            key={label}
-            type="button"
-            class={index === 0 && card.actions.length > 1 ? "primary" : ""}
-            onClick={run}>
-            {label}
-          </button>
-        ))}
+      <div id="transfer-actions" class="actions">
+        {actions.map(({ label, run }, index) => {
+          const isMain = index === 0 && actions.length > 1;
+          return (
+            <Button key={label} class={isMain ? "primary" : ""} onClick={run}>
+              {label}
+            </Button>
+          );
+        })}
       </div>
       {problems.length > 0 && (
         <ul
@@ -67,25 +60,17 @@ export function TransferCard() {
           </caption>
           <thead>
             <tr>
-              {["Id", "Name", "Tag"].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
+              <th scope="col">Id</th>
+              <th scope="col">Name</th>
+              <th scope="col">Tag</th>
             </tr>
           </thead>
           <tbody id="transfer-samples">
-            {samples.map(({ draft }, index) => (
+            {samples.map(({ draft: { id, name, tag } }, index) => (
               <tr key={index}>
-                <td class={draft.id === undefined ? "absent" : ""}>
-                  {String(draft.id ?? "next free")}
-                </td>
-                <td>
-                  <bdi>{draft.name}</bdi>
-                </td>
-                <td>
-                  <bdi>{draft.tag ?? ""}</bdi>
-                </td>
+                <td class={id === undefined ? "absent" : ""}>{String(id ?? "next free")}</td>
+                <td dir="auto">{name}</td>
+                <td dir="auto">{tag}</td>
               </tr>
             ))}
           </tbody>

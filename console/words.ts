@@ -23,9 +23,9 @@ export function countPlants(list: PlantList, summary: Summary | undefined): numb
 
 export function describeMe({ user, garden, scope, expiresAt }: Me): Message {
   const access = scope === "write" ? "read and write" : "read only";
-  const format = { dateStyle: "long", timeStyle: "short" } as const;
-  const expiry = expiresAt
-    ? `expires ${new Date(expiresAt).toLocaleString("en", format)}`
+  const date = expiresAt && new Date(expiresAt);
+  const expiry = date
+    ? `expires ${date.toLocaleString("en", { dateStyle: "long", timeStyle: "short" })}`
     : "never expires";
   return message`${user} · garden ${garden} · ${[access]} · ${[expiry]}`;
 }
@@ -35,7 +35,7 @@ export function describeSize(list: PlantList, summary: Summary | undefined): str
   const { size, error } = list;
   if (size === 0 && !isFiltered(list.query)) return "Your garden";
   const count = countPlants(list, summary);
-  if (count === 0 || (size === 0 && error !== undefined)) return "No plants";
+  if (count === 0 || (size === 0 && error.value !== undefined)) return "No plants";
   if (count !== undefined) return renderCount(count, "plant");
   return size === 0 ? "Searching…" : `${renderCount(size)} or more plants`;
 }
@@ -47,43 +47,44 @@ export function describeExtent(list: PlantList, summary: Summary | undefined): M
   const parts: Message[] = [];
   if (q !== undefined) parts.push(message`with “${q}”`);
   if (tag !== undefined) parts.push(describeTag(tag));
-  if (list.next !== undefined && q !== undefined) parts.push(["more as you scroll"]);
+  if (list.next !== undefined && q !== undefined) parts.push("more as you scroll");
   if (!isFiltered(list.query) && tags > 0) {
-    parts.push([`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`]);
+    parts.push(`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`);
   }
-  return parts.flatMap((part, index) => (index === 0 ? part : [" · ", ...part]));
+  return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
-function describeTag(tag: string): Message {
+function describeTag(tag: string): Message[] {
   return tag === "" ? ["without a tag"] : message`tagged “${tag}”`;
 }
 
 export function describeNoMatch({ tag, q }: Query): Message {
-  if (q === undefined) return ["No plant has this tag."];
+  if (q === undefined) return "No plant has this tag.";
   if (tag === undefined) return message`No name or tag has “${q}”.`;
   return message`No plant ${describeTag(tag)} has “${q}” in its name.`;
 }
 
 /** `“Fern”`, or `3 plants`. */
-export function describePlants(plants: readonly Plant[]): Message {
+export function describePlants(plants: readonly Plant[]): Message[] {
   const [first] = plants;
-  return plants.length === 1 && first
-    ? message`“${first.name}”`
-    : [renderCount(plants.length, "plant")];
+  const isOne = first && plants.length === 1;
+  return isOne ? message`“${first.name}”` : [renderCount(plants.length, "plant")];
 }
 
 /** `2:04 PM`, with the day unless it's today. */
 export function describeTime(at: string): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
-  const day = isToday ? {} : ({ dateStyle: "medium" } as const);
-  return date.toLocaleString("en", { ...day, timeStyle: "short" });
+  return date.toLocaleString("en", {
+    ...(!isToday && { dateStyle: "medium" }),
+    timeStyle: "short",
+  });
 }
 
 /** Who changed or deleted a plant, if its last event says so. */
 export function describeChange(isGone: boolean, event: PlantEvent | undefined): Message {
   const what = `${isGone ? "deleted" : "changed"} this plant`;
   const isKnown = event && (event.type === "plant.deleted") === isGone;
-  if (!isKnown) return [`Somebody ${what} in the meantime.`];
+  if (!isKnown) return `Somebody ${what} in the meantime.`;
   return message`${event.user} ${[`${what} (${describeTime(event.at)})`]}.`;
 }

@@ -132,11 +132,11 @@ broken("serves requests first come, first served", byHeads, /took|the quiet user
   "push(garden: string, item: Item): void {",
   'push(_garden: string, item: Item): void {\nconst garden = "";',
 ]);
-const route = "const route = incoming.route?.path;";
+const duration = "const durationMs = performance.now() - incoming.startedAtMs;";
 broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
-  "http/request-log.ts",
-  route,
-  `${route} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
+  "http/app.ts",
+  duration,
+  `${duration} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
 ]);
 broken("syncs only at checkpoints", byPowerCuts, /lost: |GET .plants: 401/, [
   openFile,

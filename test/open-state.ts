@@ -19,12 +19,7 @@ export function openState(): OpenState {
   const service = openService("SQLite");
   return {
     service,
-    fetch: (target, init) => {
-      const call = (request: string, more: RequestInit) =>
-        service.fetch(request, { ...init, ...more });
-      if (target.endsWith("/bulk-update")) return updateMany(call, String(init.body));
-      return call(`${init.method} ${target.slice(url.length - 1)}`, {});
-    },
+    fetch: (target, init) => service.fetch(`${init.method} ${target.slice(url.length - 1)}`, init),
     async makeGarden(names, token = {}) {
       const user = `user-${++gardens}`;
       const { garden = user } = token;
@@ -38,20 +33,12 @@ export function openState(): OpenState {
   };
 }
 
-/** As `POST /plants/bulk-update` will do it. */
-export async function updateMany(
-  call: (request: string, more: RequestInit) => Promise<Response>,
-  text: string,
-): Promise<Response> {
-  const { ids, set } = JSON.parse(text);
-  const missing: number[] = [];
-  for (const id of ids) {
-    const found = await call(`GET /plants/${id}`, { method: "GET", body: null });
-    const body = JSON.stringify({ ...(await found.json()), ...set });
-    if (found.status === 200) await call(`PUT /plants/${id}`, { method: "PUT", body });
-    else missing.push(id);
-  }
-  return Response.json({ updated: ids.length - missing.length, missing });
+/** What a message says. */
+export function toText(message: unknown): string {
+  if (Array.isArray(message)) return message.map(toText).join("");
+  const { props } = Object(message) as { props?: { children: unknown } };
+  if (props) return toText(props.children);
+  return String(message ?? "");
 }
 
 /** Waits until something is true of signals or requests, without a bound of its own. */

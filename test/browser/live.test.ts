@@ -1,14 +1,13 @@
 /** The console while others work in the same garden, in a real browser. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { startService } from "../end-to-end/running-service.ts";
 import { inspect, isBrowserMissing, openPage } from "./browser.ts";
 import {
+  deletePlants,
   makeGarden,
   type OpenGarden,
-  openCard,
-  setHidden,
   shownNames,
   signIn,
   somePlants,
@@ -27,18 +26,13 @@ const phone = {
 
 const many = Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" }));
 
-/** A token to the same garden. */
-async function invite({ service, call }: OpenGarden, user: string): Promise<string> {
-  const { garden } = await (await call("GET /me")).json();
-  return makeGarden(service, [], { user, garden });
-}
-
 /** Somebody else, who changes the garden. */
-async function meet(garden: OpenGarden, user: string) {
-  const token = await invite(garden, user);
+async function meet({ service, call }: OpenGarden, user: string) {
+  const { garden } = await (await call("GET /me")).json();
+  const token = await makeGarden(service, [], { user, garden });
   return async (request: string, plant?: object) => {
     const body = plant && JSON.stringify(plant);
-    const { status } = await garden.service.call(request, { token, ...(body && { body }) });
+    const { status } = await service.call(request, { token, ...(body && { body }) });
     expect(status).toBeLessThan(300);
   };
 }
@@ -60,226 +54,175 @@ async function waitForNews(page: Page, text: string): Promise<void> {
   await page.waitForSelector(`#news:text-is('${text}')`);
 }
 
-describe("what others do", () => {
-  testGarden(
-    "appears in the list, changes rows in place, and marks those that are gone",
-    { plants: somePlants.slice(0, 5) },
-    async (garden) => {
-      const { page } = garden;
-      const bob = await meet(garden, "bob");
-      await bob("POST /plants", { name: "Fern", tag: "shade" });
-      await page.waitForSelector("#rows .row:has-text('Fern')");
-      await waitForTitle(page, "6 plants");
-      await page.focus(".opener:has-text('Ficus')");
-      const before = await readView(page);
-      await bob("PUT /plants/2", { name: "Ficus elastica", tag: "hall" });
-      await page.waitForSelector("#rows .row:has-text('Ficus elastica'):has-text('hall')");
-      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Ficus elastica");
-      await bob("DELETE /plants/3");
-      await page.waitForSelector("#rows .deleted:has-text('Dryopteris')");
-      await waitForTitle(page, "5 plants");
-      expect(await readView(page)).toEqual(before);
-      await page.waitForSelector(".chip:has-text('hall 1')");
-      await inspect(page, "live-left");
-      // The next change of one's own clears it.
-      await openCard(page, "Ficus elastica");
-      await page.click("#plant-delete");
-      await page.waitForSelector("#undo:not([hidden])");
-      expect(await shownNames(page)).toEqual([
-        "Monstera deliciosa",
-        "Rosmarinus officinalis",
-        "Ocimum basilicum",
-        "Fern",
-      ]);
-    },
-  );
-
-  testGarden(
-    "moves nothing that is in view: new plants wait behind a button that shows them",
-    { plants: many },
-    async (garden) => {
-      const { page } = garden;
-      const bob = await meet(garden, "bob");
-      await page.click("#newest");
-      await page.waitForSelector(".row:has-text('Fig 300')");
-      await bob("POST /plants", { name: "Ivy" });
-      await waitForNews(page, "1 new plant");
-      await waitForTitle(page, "301 plants");
-      const start = await readView(page);
-      expect(start[0]?.[0]).toBe("300");
-
-      // In the middle of the list, with the pointer on a row.
-      await page.mouse.move(400, 500);
-      await page.mouse.wheel(0, 6_000);
-      await page.waitForFunction(() => scrollY === 6_000);
-      const before = await readView(page);
-      const pointed = await page.textContent("#rows .row:hover .number");
-      await bob("POST /plants", { name: "Moss" });
-      await bob("DELETE /plants/299");
-      const [inView] = before[3] ?? [];
-      await bob(`DELETE /plants/${inView}`);
-      await page.waitForSelector("#rows .deleted");
-      await waitForNews(page, "2 new plants");
-      expect(await readView(page)).toEqual(before);
-      expect(await page.textContent("#rows .row:hover .number")).toBe(pointed);
-      await inspect(page, "live-news");
-
-      await page.click("#news");
-      await page.waitForSelector(".row:has-text('Moss') .opener:focus");
-      expect((await shownNames(page)).slice(0, 4)).toEqual(["Moss", "Ivy", "Fig 300", "Fig 298"]);
-      expect(await page.isVisible("#news")).toBe(false);
-      expect(await page.locator("#rows .deleted").count()).toBe(0);
-      await waitForTitle(page, "300 plants");
-    },
-  );
-
-  testGarden(
-    "isn't what this page did: only other pages say that it's new",
-    { plants: many },
-    async (garden) => {
-      const { page, service, token } = garden;
-      await using other = await openPage(`${service.url}/`, {});
-      await signIn(other.page, token);
-      for (const each of [page, other.page]) await each.click("#newest");
-      await page.waitForSelector(".row:has-text('Fig 300')");
-      await page.evaluate(() => {
-        new MutationObserver(() => {
-          if (document.getElementById("news")) document.title = "news";
-        }).observe(document.body, { subtree: true, attributes: true, childList: true });
-      });
-      // The stream is faster than the response.
-      await page.route(
-        ({ pathname }) => pathname === "/plants",
-        async (route) => {
-          const response = await route.fetch();
-          await Bun.sleep(1_000);
-          await route.fulfill({ response });
-        },
-        { times: 1 },
-      );
-      await page.click("#open-add");
-      for (const [index, name] of ["Ivy", "Moss"].entries()) {
-        await page.fill("#add-name", name);
-        await page.click("#add-button");
-        await page.waitForSelector(`#notice:has-text('“${name}” was added')`);
-        await waitForNews(other.page, index === 0 ? "1 new plant" : "2 new plants");
-      }
-      const rows = Array.from({ length: 298 }, (_, index) => `Rose ${index}`);
-      const buffer = Buffer.from(["name", ...rows].join("\n"));
-      await page.setInputFiles("#import-file", { name: "r.csv", mimeType: "text/csv", buffer });
-      await page.click("#transfer-actions button:text-matches('^Add ')");
-      await waitForNews(other.page, "300 new plants");
-      await waitForTitle(page, "600 plants");
-      // Later events come after these, which would have been shown by then.
-      await (await meet(garden, "bob"))("PUT /plants/600", { name: "Last rose" });
-      await page.waitForSelector(".row:has-text('Last rose')");
-      expect(await page.title()).toBe("Plant Store");
-    },
-  );
-});
-
-describe("the activity panel", () => {
-  testGarden(
-    "says who did what and when, the newest first, as it happens",
-    { plants: [], access: { user: "alice" } },
-    async (garden) => {
-      const { page } = garden;
-      const bob = await meet(garden, "bob");
-      const carol = await meet(garden, "carol");
-      for (const name of ["Fern", "Ivy", "Moss", "Rose"]) await bob("POST /plants", { name });
-      await carol("PUT /plants/1", { name: "Royal fern", tag: "pond" });
-      await waitForTitle(page, "4 plants");
-      await page.click("#open-activity");
-      await page.waitForSelector("#activity-list li");
-      const lines = () => page.locator("#activity-list p").allTextContents();
-      expect(await lines()).toEqual([
-        "carol changed Fern → Royal fern (tag none → pond)",
-        "bob added 4 plants: Rose, Moss, Ivy, …",
-      ]);
-      await carol("DELETE /plants/2");
-      await page.waitForSelector("#activity-list li:has-text('carol deleted Ivy')");
-      expect(await page.textContent("#activity time")).toMatch(/^\d+:\d\d [AP]M$/);
-      await inspect(page, "activity");
-      await page.click("#activity a:text-is('Royal fern')");
-      await page.waitForSelector("#plant-title:has-text('Royal fern')");
-      await page.click("#plant-close");
-      await page.click("#close-activity");
-      await page.waitForSelector("#open-activity:focus");
-      expect(await page.isVisible("#activity")).toBe(false);
-    },
-  );
-
-  testGarden(
-    "covers a small screen, and one click passes over an import",
-    { ...phone, plants: somePlants, access: { user: "alice", garden: "small" }, isSignedIn: false },
-    async (garden) => {
-      const { page, token } = garden;
-      const bob = await meet(garden, "bob");
-      const carol = await meet(garden, "carol");
-      await bob("POST /plants/bulk", many);
-      await carol("DELETE /plants/2");
-      await signIn(page, token);
-      await page.click("#open-activity");
-      await page.waitForSelector("#activity li:has-text('bob added 199 or more plants: Fig 300,')");
-      await inspect(page, "390-activity");
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-      await page.click("#earlier");
-      await page.waitForSelector("#activity li:has-text('bob added 300 plants: Fig 300,')");
-      await page.click("#close-activity");
-      await page.waitForSelector("#open-activity:focus");
-    },
-  );
-});
-
-describe("the console", () => {
-  testGarden(
-    "has no stream while it is hidden, and catches up",
-    { plants: somePlants },
-    async (garden) => {
-      const { page } = garden;
-      const bob = await meet(garden, "bob");
-      await bob("PUT /plants/1", { name: "Rose" });
-      await page.waitForSelector(".row:has-text('Rose')");
-      // The page ends whatever request for events it has, and starts none.
-      const asked: string[] = [];
-      const ended = page.waitForEvent("requestfailed", (request) =>
-        request.url().includes("/events"),
-      );
-      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-      await setHidden(page, true);
-      await ended;
-      await bob("PUT /plants/1", { name: "Fern" });
-      await page.click("#refresh");
-      await page.waitForSelector(".row:has-text('Fern')");
-      expect(asked).not.toContain("/events");
-      await bob("PUT /plants/2", { name: "Moss" });
-      await setHidden(page, false);
-      await page.waitForSelector(".row:has-text('Moss')");
-      await bob("PUT /plants/2", { name: "Ivy" });
-      await page.waitForSelector(".row:has-text('Ivy')");
-    },
-  );
-
-  test.skipIf(isBrowserMissing)("says that the service is away, and goes on after", async () => {
-    const service = await startService();
-    const token = await makeGarden(service, somePlants.slice(0, 5));
-    const proxy = await openFaultyProxy(service.url);
-    const { port } = new URL(proxy.url);
-    await using opened = await openPage(`${proxy.url}/`, { isFresh: true });
-    const { page } = opened;
-    await signIn(page, token);
-    await page.waitForSelector(".chip");
-    proxy.close();
-    await page.waitForSelector("#offline:has-text('Not connected, trying again')");
-    await inspect(page, "offline");
-    const body = JSON.stringify({ name: "Ivy", tag: "wall" });
-    await service.call("POST /plants", { token, body });
-    const next = await openFaultyProxy(service.url, Number(port));
-    await page.waitForSelector(".row:has-text('Ivy')");
-    await page.waitForSelector("#offline", { state: "detached" });
+testGarden(
+  "what others do appears in the list, changes rows in place, and marks those that are gone",
+  { plants: somePlants.slice(0, 5) },
+  async (garden) => {
+    const { page } = garden;
+    const bob = await meet(garden, "bob");
+    await bob("POST /plants", { name: "Fern", tag: "shade" });
+    await page.waitForSelector("#rows .row:has-text('Fern')");
     await waitForTitle(page, "6 plants");
-    expect(await page.textContent(".chip:has-text('wall')")).toBe("wall 1");
-    next.close();
-    await service[Symbol.asyncDispose]();
-  });
+    await page.focus(".opener:has-text('Ficus')");
+    const before = await readView(page);
+    await bob("PUT /plants/2", { name: "Ficus elastica", tag: "hall" });
+    await page.waitForSelector(".row:has-text('hall') .opener:has-text('Ficus elastica'):focus");
+    await bob("DELETE /plants/3");
+    await page.waitForSelector("#rows .deleted:has-text('Dryopteris')");
+    await waitForTitle(page, "5 plants");
+    expect(await readView(page)).toEqual(before);
+    await page.waitForSelector(".chip:has-text('hall 1')");
+    await inspect(page, "live-left");
+    // The next change of one's own clears it.
+    await deletePlants(page, "Ficus elastica");
+    const left = ["Monstera deliciosa", "Rosmarinus officinalis", "Ocimum basilicum", "Fern"];
+    expect(await shownNames(page)).toEqual(left);
+  },
+);
+
+testGarden(
+  "what others do moves nothing that is in view: new plants wait behind a button",
+  { plants: many },
+  async (garden) => {
+    const { page } = garden;
+    const bob = await meet(garden, "bob");
+    await page.click("#newest");
+    await page.waitForSelector(".row:has-text('Fig 300')");
+    await bob("POST /plants", { name: "Ivy" });
+    await waitForNews(page, "1 new plant");
+    await waitForTitle(page, "301 plants");
+
+    // In the middle of the list, with the pointer on a row.
+    await page.mouse.move(400, 500);
+    await page.mouse.wheel(0, 6_000);
+    await page.waitForFunction(() => scrollY === 6_000);
+    const before = await readView(page);
+    const pointed = await page.textContent("#rows .row:hover .number");
+    await bob("POST /plants", { name: "Moss" });
+    await bob("DELETE /plants/299");
+    const [inView] = before[3] ?? [];
+    await bob(`DELETE /plants/${inView}`);
+    await page.waitForSelector("#rows .deleted");
+    await waitForNews(page, "2 new plants");
+    expect(await readView(page)).toEqual(before);
+    expect(await page.textContent("#rows .row:hover .number")).toBe(pointed);
+    await inspect(page, "live-news");
+
+    await page.click("#news");
+    await page.waitForSelector(".row:has-text('Moss') .opener:focus");
+    expect((await shownNames(page)).slice(0, 4)).toEqual(["Moss", "Ivy", "Fig 300", "Fig 298"]);
+    expect(await page.locator("#news, #rows .deleted").count()).toBe(0);
+    await waitForTitle(page, "300 plants");
+  },
+);
+
+testGarden(
+  "what this page did is no news: only other pages say that it's new",
+  { plants: many },
+  async (garden) => {
+    const { page, service, token } = garden;
+    await using other = await openPage(`${service.url}/`, {});
+    await signIn(other.page, token);
+    for (const each of [page, other.page]) await each.click("#newest");
+    await page.waitForSelector(".row:has-text('Fig 300')");
+    await page.evaluate(() => {
+      new MutationObserver(() => {
+        if (document.getElementById("news")) document.title = "news";
+      }).observe(document.body, { subtree: true, attributes: true, childList: true });
+    });
+    // The stream is faster than the response.
+    const isCreation = ({ pathname }: URL) => pathname === "/plants";
+    await page.route(isCreation, async (route) => {
+      const response = await route.fetch();
+      await waitForNews(other.page, "1 new plant");
+      await Bun.sleep(500);
+      await route.fulfill({ response });
+    });
+    await page.click("#open-add");
+    await page.fill("#add-name", "Ivy");
+    await page.click("#add-button");
+    await page.waitForSelector("#notice:has-text('“Ivy” was added')");
+    await page.unroute(isCreation);
+    const rows = Array.from({ length: 299 }, (_, index) => `Rose ${index}`);
+    const buffer = Buffer.from(["name", ...rows].join("\n"));
+    await page.setInputFiles("#import-file", { name: "r.csv", mimeType: "text/csv", buffer });
+    await page.click("#transfer-actions button:text-matches('^Add ')");
+    await waitForNews(other.page, "300 new plants");
+    await waitForTitle(page, "600 plants");
+    // Later events come after these, which would have been shown by then.
+    await (await meet(garden, "bob"))("PUT /plants/600", { name: "Last rose" });
+    await page.waitForSelector(".row:has-text('Last rose')");
+    expect(await page.title()).toBe("Plant Store");
+  },
+);
+
+testGarden(
+  "the activity panel says who did what and when, the newest first, as it happens",
+  { plants: [], access: { user: "alice" } },
+  async (garden) => {
+    const { page } = garden;
+    const bob = await meet(garden, "bob");
+    const carol = await meet(garden, "carol");
+    for (const name of ["Fern", "Ivy", "Moss", "Rose"]) await bob("POST /plants", { name });
+    await carol("PUT /plants/1", { name: "Royal fern", tag: "pond" });
+    await waitForTitle(page, "4 plants");
+    await page.click("#open-activity");
+    await page.waitForSelector("#activity-list li");
+    expect(await page.locator("#activity-list p").allTextContents()).toEqual([
+      "carol changed Fern → Royal fern (tag none → pond)",
+      "bob added 4 plants: Rose, Moss, Ivy, …",
+    ]);
+    await carol("DELETE /plants/2");
+    await page.waitForSelector("#activity-list li:has-text('carol deleted Ivy')");
+    expect(await page.textContent("#activity time")).toMatch(/^\d+:\d\d [AP]M$/);
+    await inspect(page, "activity");
+    await page.click("#activity a:text-is('Royal fern')");
+    await page.waitForSelector("#plant-title:has-text('Royal fern')");
+    await page.click("#plant-close");
+    await page.click("#close-activity");
+    await page.waitForSelector("#open-activity:focus");
+    expect(await page.isVisible("#activity")).toBe(false);
+  },
+);
+
+testGarden(
+  "the activity panel covers a small screen, and one click passes over an import",
+  { ...phone, plants: somePlants, access: { user: "alice", garden: "small" }, isSignedIn: false },
+  async (garden) => {
+    const { page, token } = garden;
+    await (await meet(garden, "bob"))("POST /plants/bulk", many);
+    await (await meet(garden, "carol"))("DELETE /plants/2");
+    await signIn(page, token);
+    await page.click("#open-activity");
+    await page.waitForSelector("#activity li:has-text('bob added 199 or more plants: Fig 300,')");
+    await inspect(page, "390-activity");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await page.click("#earlier");
+    await page.waitForSelector("#activity li:has-text('bob added 300 plants: Fig 300,')");
+    await page.click("#close-activity");
+    await page.waitForSelector("#open-activity:focus");
+  },
+);
+
+test.skipIf(isBrowserMissing)("the page says that the service is away, and goes on", async () => {
+  const service = await startService();
+  const token = await makeGarden(service, somePlants.slice(0, 5));
+  const proxy = await openFaultyProxy(service.url);
+  const { port } = new URL(proxy.url);
+  await using opened = await openPage(`${proxy.url}/`, { isFresh: true });
+  const { page } = opened;
+  await signIn(page, token);
+  await page.waitForSelector(".chip");
+  proxy.close();
+  await page.waitForSelector("#offline:has-text('Not connected, trying again')");
+  await inspect(page, "offline");
+  const body = JSON.stringify({ name: "Ivy", tag: "wall" });
+  await service.call("POST /plants", { token, body });
+  const next = await openFaultyProxy(service.url, Number(port));
+  await page.waitForSelector(".row:has-text('Ivy')");
+  await page.waitForSelector("#offline", { state: "detached" });
+  await waitForTitle(page, "6 plants");
+  expect(await page.textContent(".chip:has-text('wall')")).toBe("wall 1");
+  next.close();
+  await service[Symbol.asyncDispose]();
 });

@@ -78,7 +78,7 @@ testGarden(
     const last = await page.textContent("#transfer-problems li:last-child");
     expect(last).toMatch(/^Line 61 the id must be an integer/);
     await check("import-invalid");
-    await page.click("#transfer-actions button:text-is('Cancel')");
+    await page.click("#transfer-actions button:text-is('Close')");
 
     await deletePlants(page, "Aloë vera");
     await onEachScreen("end", async () => {

@@ -1,8 +1,7 @@
 /** Selecting plants in the console and deleting them, many at a time. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { updateMany } from "../open-state.ts";
-import { inspect, takePicture } from "./browser.ts";
+import { inspect } from "./browser.ts";
 import { shownNames, somePlants, useConsole, waitForTitle } from "./signed-in.ts";
 
 const testGarden = useConsole();
@@ -16,7 +15,6 @@ testGarden(
   { plants: somePlants },
   async ({ page, stored }) => {
     const names = somePlants.map(({ name }) => name);
-    expect(await page.locator("#rows input").count()).toBe(0);
     await page.click("#select");
     expect(await page.isVisible("#delete-selected")).toBe(false);
     await page.click(".row:has-text('Ficus')");
@@ -33,10 +31,9 @@ testGarden(
 
     await page.keyboard.press("x");
     await page.focus("#filter");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Space");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
+    for (const key of ["ArrowDown", "Space", "ArrowDown", "ArrowDown"]) {
+      await page.keyboard.press(key);
+    }
     await page.keyboard.press("Shift+Space");
     await page.keyboard.press("Shift+ArrowDown");
     await page.click("#delete-selected:text-is('Delete 4 plants')");
@@ -51,26 +48,19 @@ testGarden(
   },
 );
 
+const many = Array.from({ length: 1_300 }, (_, index) => ({
+  name: `Plant ${index + 1}`,
+  tag: index % 2 === 0 ? "even" : "odd",
+}));
+
 testGarden(
   "all plants that match get another tag or are deleted after a confirmation, loaded or not",
-  {
-    plants: Array.from({ length: 1_300 }, (_, index) => ({
-      name: `Plant ${index + 1}`,
-      tag: index % 2 === 0 ? "even" : "odd",
-    })),
-  },
-  async ({ page, service, token, stored }) => {
-    await page.route("**/plants/bulk-update", async (route) => {
-      const call = (request: string, { body }: RequestInit) =>
-        service.call(request, { token, ...(body && { body: String(body) }) });
-      const response = await updateMany(call, route.request().postData() ?? "");
-      await route.fulfill({ json: await response.json() });
-    });
+  { plants: many },
+  async ({ page, stored }) => {
     await page.click(".chip:has-text('odd')");
     await waitForTitle(page, "650 plants");
     await page.fill("#filter", "plant 12");
     await waitForTitle(page, "72 plants");
-    await page.keyboard.press("Enter");
     await page.click("#select");
     await page.click("#select-all:text-is('Select all 72 that match')");
     await page.click("#tag-selected");
@@ -80,7 +70,7 @@ testGarden(
     await page.click("#tag-button:text-is('Change 72 plants')");
     await page.waitForSelector("#undo:has-text('72 plants have the tag “hall” now.')");
     await page.waitForSelector(".chip:has-text('hall 72')");
-    await page.waitForSelector("#no-match:visible");
+    await page.waitForSelector("#no-match");
     await page.click("#undo-button");
     await waitForTitle(page, "72 plants");
 
@@ -90,7 +80,6 @@ testGarden(
     await page.keyboard.press("x");
     await page.click("#select-all:text-is('Select all 1,300 plants')");
     await page.waitForSelector("#select-all:text-is('Select none')");
-    await takePicture(page, "selecting-all");
     await page.click("#delete-selected:text-is('Delete 1,300 plants')");
     await page.waitForSelector("#confirm[open] #confirm-title:text-is('Delete the whole garden?')");
     await inspect(page, "delete-garden");

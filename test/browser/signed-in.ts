@@ -116,7 +116,7 @@ export function useConsole(args: readonly string[] = []) {
   };
 }
 
-/** A hidden page hears nothing of what others do. */
+/** A hidden page has no stream, so it hears nothing of what others do. */
 export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
   await page.evaluate((value) => {
     Object.defineProperty(document, "hidden", { value, configurable: true });
