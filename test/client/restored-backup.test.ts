@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { PlantStore, PlantStoreProblem } from "../../client/plant-store.ts";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
-import { RestartingService } from "../../proofs/restarting-service.ts";
+import { RestartingService } from "../../proofs/deployment.ts";
 import { runInProcess } from "../command.ts";
 import { makeToken, waitFor } from "../end-to-end/running-service.ts";
 import { runStatement } from "../postgres-server.ts";
