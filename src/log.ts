@@ -135,6 +135,7 @@ const textLines = {
   },
   event(nowMs: number, level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) {
     const details = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${JSON.stringify(showError(name, value))}`)
       .join(" ");
     return `${clockTime(nowMs)}  ${level === "info" ? "" : `${level}: `}${event} ${details}`.trimEnd();

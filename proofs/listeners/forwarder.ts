@@ -136,7 +136,7 @@ if (import.meta.main) {
   const store = new PlantStore({ url: PLANTSTORE_URL, token: PLANTSTORE_TOKEN });
   const call = { words: [], flags: { forward: url, state, from: "start" }, terminal };
   const { garden, lastEvent = 0 } = await store.me();
-  const forwarding = { ...readTarget(call), garden, lastEvent };
+  const forwarding = { ...readTarget(call), garden, lastEvent, show: () => {} };
   await forwardEvents(store, call, forwarding, {
     pause: (durationMs, signal) => pause(Math.min(durationMs, pauseMsMax), signal),
     timeoutMs,

@@ -22,6 +22,7 @@ export const backupCommand: Command = {
   async run(call) {
     const [path = ""] = call.words;
     const database = readFile(call, "pg_dump");
+    if (path === "-") throw usageError("FILE must be the path of a new file.");
     if (existsSync(path)) throw new CliError(`${path} exists already.`);
     try {
       await cancellable("Nothing was written.", async (signal) => {

@@ -64,7 +64,10 @@ export const eventsCommand = serviceCommand({
     if (lastEvent === undefined) {
       throw new CliError("This service keeps no events: its setting --events is off.");
     }
-    if (target) return forwardEvents(store, call, { ...target, garden, lastEvent });
+    if (target) {
+      const show = createPrinter(call);
+      return forwardEvents(store, call, { ...target, garden, lastEvent, show });
+    }
     await showEvents(store, call, selection, lastEvent);
     return undefined;
   },
@@ -161,13 +164,17 @@ async function follow(
   }
 }
 
+/** Rows that come one by one can't know what follows, so their columns leave room for it. */
+const roomyWidths = [0, 0, 12, "replaced".length, 6, 24];
+
 /** Rows of one table, or JSON. */
 function createPrinter(call: Call): (events: readonly PlantEvent[]) => void {
   const { terminal } = call;
   if (!isForPeople(call)) {
     return (events) => terminal.out(events.map((event) => `${renderEvent(event)}\n`).join(""));
   }
-  const widths: number[] = [];
+  const isLive = call.flags.follow === true || call.flags.forward !== undefined;
+  const widths = isLive ? [...roomyWidths] : [];
   let header = [["EVENT", "WHEN", "WHO", "WHAT", "ID", "NAME", "TAG"]];
   return (events) => {
     terminal.out(renderTable([...header, ...events.map(toRow)], widths));

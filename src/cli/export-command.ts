@@ -17,7 +17,7 @@ import {
   withService,
 } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
-import { writeResult } from "./terminal.ts";
+import { withProgress, writeResult } from "./terminal.ts";
 
 export const exportCommand: Command = {
   name: "export",
@@ -82,7 +82,8 @@ async function exportTo(
     }
     write(renderer.footer());
   };
-  await withService(call, writePlants, patient);
+  const describe = () => renderCount(count, "plant");
+  await withProgress(terminal, describe, () => withService(call, writePlants, patient));
   const took = renderDuration(performance.now() - startedAtMs);
   terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
   if (renderer.warning !== undefined) terminal.say(renderer.warning);

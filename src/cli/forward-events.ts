@@ -6,7 +6,7 @@
  */
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, writeSync } from "node:fs";
-import { renderDuration } from "../../client/files/renderer.ts";
+import { renderCount, renderDuration } from "../../client/files/renderer.ts";
 import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { pause } from "../../client/send.ts";
@@ -37,6 +37,8 @@ interface Target {
 interface Forwarding extends Target {
   readonly garden: string;
   readonly lastEvent: number;
+  /** Shows at a terminal what was sent. */
+  readonly show: (events: readonly PlantEvent[]) => void;
 }
 
 /** Tests don't wait. */
@@ -85,7 +87,9 @@ export async function forwardEvents(
   // Even before the first event: what happens while this doesn't run counts, too.
   await writeState(forwarding, position);
   const { terminal } = call;
-  if (isForPeople(call)) terminal.say(`Sending the events after ${position}, until Ctrl+C.`);
+  const isWatched = isForPeople(call);
+  const waiting = renderCount(Math.max(0, forwarding.lastEvent - position), "event");
+  if (isWatched) terminal.say(`Sending until Ctrl+C. Waiting after event ${position}: ${waiting}.`);
   using stop = abortOnStop();
   const { signal } = stop;
   try {
@@ -93,7 +97,8 @@ export async function forwardEvents(
       const delivery = await deliver(event, forwarding, terminal, timing, signal);
       position = event.seq;
       await writeState(forwarding, position);
-      terminal.out(`${JSON.stringify(delivery)}\n`);
+      if (isWatched) forwarding.show([event]);
+      else terminal.out(`${JSON.stringify(delivery)}\n`);
       if (signal.aborted) break;
     }
   } catch (error) {
@@ -181,7 +186,9 @@ async function deliver(
     const pauseMs = stepMs * (0.5 + Math.random() / 2);
     const reason = typeof result === "number" ? `the response is ${result}` : result;
     const next = `Next try in ${renderDuration(pauseMs)}.`;
-    terminal.say(showSafely(`Event ${event.seq} was not taken: ${reason}. ${next}`));
+    if (!signal.aborted) {
+      terminal.say(showSafely(`Event ${event.seq} was not taken: ${reason}. ${next}`));
+    }
     await pause(pauseMs, signal);
   }
 }

@@ -28,6 +28,8 @@ test.each(["SQLite", "PostgreSQL"])("gardens are listed and deleted on %s", asyn
   try {
     const atMs = Date.UTC(2030, 0, 1);
     await storage.apply([create({ garden: "jwt", atMs }), create({ garden: "alice", atMs })]);
+    // Where a service tries whether it can write.
+    await storage.apply([create({ garden: "\n" })]);
     const { id } = JSON.parse((await run("token", "create", "alice", "--json")).out);
     const { id: other } = JSON.parse((await run("token", "create", "bob", "--json")).out);
     const counts = { plants: 1, lastEvent: 1, lastEventAt: "2030-01-01T00:00:00.000Z" };

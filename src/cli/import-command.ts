@@ -26,6 +26,7 @@ import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
+import { withProgress } from "./terminal.ts";
 
 export const importCommand: Command = {
   name: "import",
@@ -95,7 +96,9 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
     const importer = new Importer(store, { key, signal });
     const startedAtMs = performance.now();
     try {
-      await importer.send(rows);
+      const describe = () =>
+        `${renderCount(importer.done)} of ${renderCount(rows.length, "plant")}`;
+      await withProgress(call.terminal, describe, () => importer.send(rows));
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error;
       throw new CliError(error.message, exitCodes.unavailable);

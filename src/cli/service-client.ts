@@ -170,7 +170,7 @@ const adviceByCode: Readonly<Record<string, readonly [...Advice, said?: string]>
   conflict: [exitCodes.conflict, "Choose another id, or leave it out to get the next."],
   gone: [
     exitCodes.failed,
-    "Leave out --after to see the events that are kept.",
+    "Run it again without --after to see the events that are kept.",
     "The next events are no longer kept, or the service has other ones since a restore.",
   ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],

@@ -19,6 +19,26 @@ export interface Terminal {
   say(text: string): void;
   /** Asks a question that takes a yes or no. Returns nothing if there is nobody to ask. */
   confirm?(question: string): Promise<boolean | undefined>;
+  /** Draws one line again and again. Absent if nobody watches it. */
+  draw?(line: string): void;
+}
+
+const drawEveryMs = 250;
+
+/** Shows how far `work` is while it is under way, if somebody watches. */
+export async function withProgress<Result>(
+  { draw }: Terminal,
+  describe: () => string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (draw === undefined) return work();
+  const timer = setInterval(() => draw(describe()), drawEveryMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    draw("");
+  }
 }
 
 export function openTerminal(): Terminal {
@@ -40,6 +60,9 @@ export function openTerminal(): Terminal {
       for await (const line of process.stdin) return /^y(?:es)?\s*$/i.test(String(line));
       return false;
     },
+    // A dumb terminal would show the escape codes themselves.
+    ...(isStderrTty &&
+      process.env.TERM !== "dumb" && { draw: (line) => writeMessage(`\r\x1b[2K${line}`) }),
   };
 }
 

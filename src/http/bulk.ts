@@ -142,9 +142,14 @@ export async function readUpdate(
   context: BulkContext,
 ): Promise<{ readonly ids: readonly PlantId[]; readonly set: PlantChange }> {
   validateObject(updateSchema, text, errors);
-  const isValid = errors.length === 0;
-  const set = isValid ? validateChange(memberText(text, "set"), errors, "/set") : undefined;
+  const isSet = isReadable("/set", errors);
+  const set = isSet ? validateChange(memberText(text, "set"), errors, "/set") : undefined;
   return { ids: await readIds(text, errors, context), set: set ?? {} };
+}
+
+/** Whether nothing is wrong so far with the body, or with this member of it. */
+function isReadable(member: string, errors: readonly ValidationError[]): boolean {
+  return !errors.some((each) => "pointer" in each && ["", member].includes(each.pointer));
 }
 
 async function readIds(
@@ -155,7 +160,7 @@ async function readIds(
   // As for plants. An id and its comma take at least two characters.
   reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
-  if (errors.length > 0) return [];
+  if (!isReadable("/ids", errors)) return [];
   const items = itemsOf(memberText(text, "ids"));
   const count = await forEachItem(items, "ids", turnIdsMax, turn, (item, index) => {
     const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);

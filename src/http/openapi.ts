@@ -309,7 +309,7 @@ const schemas: Readonly<Record<string, Json>> = {
   EventList: { type: "array", items: refer("schemas", "Event") },
   Event: {
     ...closed({
-      seq: integer("int64", "Counts from 1 in each garden, without gaps."),
+      seq: integer("int64", "Counts from 1 in each garden. A restored backup skips numbers."),
       type: text("`plant.created`, `plant.replaced` or `plant.deleted`."),
       at: { type: "string", format: "date-time" },
       user: text("Who made the change."),

@@ -54,13 +54,15 @@ export function validateChange(
   errors: ValidationError[],
   pointer = "",
 ): PlantChange | undefined {
+  const earlier = errors.length;
   const change = validateObject(plantChangeSchema, text, errors, { pointer });
-  if (!change || errors.length > 0) return undefined;
+  if (!change || errors.length > earlier) return undefined;
   const given = contentFields.flatMap((field) =>
     change[field] === undefined ? [] : [[field, change[field]]],
   );
   if (given.length > 0) return Object.fromEntries(given);
-  errors.push({ pointer, detail: `must have at least one of ${contentFields.join(", ")}.` });
+  const needed = `must have at least one of these fields: ${contentFields.join(", ")}.`;
+  errors.push({ pointer, detail: pointer === "" ? `The body ${needed}` : needed });
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
+import { noGarden } from "../async/fair-queue.ts";
 import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
 import { contentFields } from "../domain/plant.ts";
@@ -28,7 +29,7 @@ export interface GardenListRow {
 export const listGardensStatement = `
   SELECT garden, plants, last_event, (SELECT at_ms FROM events
       WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms
-    FROM gardens ORDER BY garden`;
+    FROM gardens WHERE garden <> '${noGarden}' ORDER BY garden`;
 
 export function toGardenRecord({ garden, plants, last_event, at_ms }: GardenListRow): GardenRecord {
   return {

@@ -69,9 +69,18 @@ test.each([
       const stale = await failure(take(store.events({ after }), 1), PlantStoreProblem);
       expect(stale.code).toBe("gone");
     }
-    expect((await store.me()).lastEvent).toBe(1_000_002);
-    expect(seqsOf((await store.eventPage()).events)).toEqual([1_000_002]);
-    expect(seqsOf(await take(store.events({ after: 1_000_001 }), 1))).toEqual([1_000_002]);
+    const { lastEvent = 0 } = await store.me();
+    expect(lastEvent).toBeGreaterThan(1_000_000);
+    expect(seqsOf((await store.eventPage()).events)).toEqual([lastEvent]);
+    expect(seqsOf(await take(store.events({ after: lastEvent - 1 }), 1))).toEqual([lastEvent]);
+    // On PostgreSQL, a second restore needs another statement: see docs/postgresql.md.
+    if (engine === "postgres") return;
+    await service.kill();
+    await restore();
+    await service.start();
+    await store.createMany([{ name: "Ivy" }, { name: "Sage" }]);
+    const stale = await failure(take(store.events({ after: lastEvent }), 1), PlantStoreProblem);
+    expect(stale.code).toBe("gone");
   },
   120_000,
 );

@@ -117,7 +117,7 @@ onEachEngine(({ call, reader, stranger, refuse, list, plant, grow }) => {
       [{ ids: [1], set: { tag: null } }, ["/set/tag"]],
       [{ ids: [1], set: { id: 2, name: "" } }, ["/set/id", "/set/name"]],
       [{ ids: ["1"], set: { tag: "x" } }, ["/ids/0"]],
-      [{ ids: [1], set: { tag: "x" }, more: 1 }, ["/more"]],
+      [{ ids: ["1"], set: { name: "" }, more: 1 }, ["/more", "/set/name", "/ids/0"]],
     ])("of %j is 400, and changes nothing", async (body, places) => {
       await plant([fern]);
       await refuse("POST /plants/bulk-update", places, body);

@@ -84,7 +84,7 @@ async function forwardWith(garden: Garden, url: string, timing: Partial<Timing>)
   const { terminal, written } = makeTerminal({ env });
   const call = { words: [], flags: { forward: url, state, from: "start" }, terminal };
   const { garden: name, lastEvent = 0 } = await store.me();
-  const forwarding = { ...readTarget(call), garden: name, lastEvent };
+  const forwarding = { ...readTarget(call), garden: name, lastEvent, show: () => {} };
   const all = { pause: async () => {}, timeoutMs: 15_000, ...timing };
   const error = await forwardEvents(store, call, forwarding, all).catch((thrown) => thrown);
   return { error, ...written };

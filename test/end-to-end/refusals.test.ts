@@ -147,6 +147,7 @@ const refused: readonly (readonly [line: string, exitCode: number, reason: strin
 
   ["backup NEW --database NEW", failure, "there is no such file"],
   ["backup BACKUP --database FILE", failure, "exists already."],
+  ["backup - --database FILE", usage, "FILE must be the path of a new file."],
   ["backup NEW/x --database FILE", failure, "there is no such folder"],
   ["backup NEW --database FULL", usage, "For PostgreSQL, use pg_dump: docs/postgresql.md."],
   ["backup NEW --database TEXT", failure, "it is not a database"],

@@ -16,7 +16,7 @@ import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
 
-/** More than happen after a backup, so that every position from before a restore is `gone`. */
+/** So that every position from before a restore is `gone`. */
 const skippedEvents = 1_000_000;
 
 /** The name `target` appears only once the file is complete, checked and durable. */
@@ -53,7 +53,7 @@ export async function restoreSqlite(
       await worker.call("vacuumInto", source, partial);
       return found;
     });
-    startNewLog(partial);
+    startNewLog(partial, file);
     syncFile(partial);
     return { ...contents, kept: swap(file, partial) };
   } catch (error) {
@@ -119,11 +119,27 @@ function lockTarget(path: string): { file: string; lock: Database } {
   }
 }
 
-/** Without the backup's events, the ones that are kept have no gap. */
-function startNewLog(file: string): void {
+/**
+ * Its numbers are higher than any in the backup and in the store that it replaces. Without the
+ * backup's events, the ones that are kept have no gap.
+ */
+function startNewLog(file: string, replaced: string): void {
+  const last = findLastEvent(replaced);
   using database = connect(file);
   database.run("DELETE FROM events");
-  database.run(`UPDATE gardens SET last_event = last_event + ${skippedEvents}`);
+  const raise = database.query("UPDATE gardens SET last_event = max(last_event, ?) + ?");
+  raise.run(last, skippedEvents);
+}
+
+/** The highest number in a store; 0 if it can't be read, which may be why it is replaced. */
+function findLastEvent(file: string): bigint {
+  try {
+    using database = connect(file);
+    const statement = "SELECT max(last_event) AS last FROM gardens";
+    return database.query<{ last: bigint | null }, []>(statement).get()?.last ?? 0n;
+  } catch {
+    return 0n;
+  }
 }
 
 /** The name `file` always leads to a store: to the old one, then to the new one. */
