@@ -2,15 +2,13 @@
  * Commands that call a service, in scripts: `plants`, `whoami`, `export`, `import` and `health`,
  * against a real one and against other programs.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { openGarden, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

@@ -1,10 +1,8 @@
 /** `plantstore events` against a running service, in scripts. */
 import { Database } from "bun:sqlite";
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { makeTerminal, runHere, runInProcess } from "../command.ts";
 import { makeToken, serveHere } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const service = await serveHere();
 afterAll(() => service[Symbol.asyncDispose]());

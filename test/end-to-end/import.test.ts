@@ -1,12 +1,10 @@
 /** `plantstore import` against a running service: rows with and without ids, good and bad. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { openGarden, serveHere } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

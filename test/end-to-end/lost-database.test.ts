@@ -1,13 +1,11 @@
 /** A database that is lost: what responses say, and what each thread logs of it. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Relay } from "../postgres-relay.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const threads = 2;
 
