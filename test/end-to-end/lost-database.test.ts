@@ -52,10 +52,7 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
 test("a PostgreSQL server that goes away and comes back is two lines a thread, with host and reason", async () => {
   const relay = await Relay.start();
   await using database = await makeDatabase();
-  await using service = await start({
-    database: relay.urlOf(database),
-    "database-connect-timeout-ms": "300",
-  });
+  await using service = await start({ database: relay.urlOf(database) });
   await callAll(service);
   relay.hasServer = false;
   await relay.cutAll();
