@@ -109,6 +109,7 @@ test.each([
   ["a flag before the command", "--port 1 serve", "The command comes first"],
   ["a typo in a command", "srve", "Did you mean serve?"],
   ["a typo in the first word", "tokens list", "Did you mean token list?"],
+  ["a typo in the first word alone", "toke", "Did you mean token?"],
   ["a typo in the second word", "token crate alice", "Did you mean token create?"],
   ["the second word alone", "list", "Did you mean token list or garden list or plants list?"],
   ["a typo in a flag", "serve --prot 1", "Did you mean --port?"],

@@ -76,11 +76,12 @@ function unknownCommand([first = "", second = ""]: readonly string[]): CliError 
   }
   const isGroup = commandNames.some((name) => isIn(first, name));
   const typed = isGroup ? `${first} ${second}` : first;
-  const near = new Set([
-    ...suggest(typed, commandNames),
-    ...suggest(`${first} ${second}`, commandNames),
-    ...commandNames.filter((name) => name.endsWith(` ${first}`)),
-  ]);
+  const near = suggest(`${first} ${second}`, commandNames);
+  if (near.length === 0 && !isGroup) {
+    const firstWords = new Set(commandNames.map((name) => name.split(" ")[0] ?? ""));
+    near.push(...suggest(first, [...firstWords]));
+    near.push(...commandNames.filter((name) => name.endsWith(` ${first}`)));
+  }
   const help = isGroup ? `plantstore ${first} --help` : "plantstore --help";
-  return usageError(`There is no command "${typed}". ${renderSuggestion([...near])}See ${help}.`);
+  return usageError(`There is no command "${typed}". ${renderSuggestion(near)}See ${help}.`);
 }

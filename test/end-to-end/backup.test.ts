@@ -1,14 +1,6 @@
 /** `plantstore backup` and `restore`, also when they are stopped and short of room. */
 import { Database } from "bun:sqlite";
-import {
-  afterAll,
-  afterEach,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -27,8 +19,6 @@ import { countPlants, fillStore, readPlants } from "../filled-store.ts";
 import { create } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { readOutput, realProgram, serveHere, spawnProgram, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const sources = makeTemporaryFolder();
 const small = join(sources.path, "small.db");

@@ -2,15 +2,13 @@
  * Commands that call a service, in scripts: `plants`, `whoami`, `export`, `import` and `health`,
  * against a real one and against other programs.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { openGarden, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();
@@ -154,12 +152,6 @@ test("health finds the service by its own settings, as a container's check does"
   expect(await runInProcess(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
 });
 
-/** By way of programs that pass a signal on, it comes twice. */
-function interrupt(): void {
-  process.emit("SIGINT");
-  process.emit("SIGTERM");
-}
-
 describe("an export", () => {
   test("to a new file can be read by its owner only", async () => {
     const path = join(folder.path, "private.jsonl");
@@ -179,28 +171,14 @@ describe("an export", () => {
     );
     const exporting = bob(["export", older], slow.url);
     await waitFor(() => slow.requests.length === 2 || undefined);
-    interrupt();
+    // By way of programs that pass a signal on, it comes twice.
+    process.emit("SIGINT");
+    process.emit("SIGTERM");
     expect((await exporting).exitCode).toBe(130);
     slow.close();
     const left = readdirSync(folder.path).filter((name) => name.includes("partial"));
     expect([readFileSync(older, "utf8"), ...left]).toEqual(["older\n"]);
   });
-});
-
-test("an import that is interrupted says that it can go on", async () => {
-  using slow = Bun.serve({
-    port: 0,
-    async fetch({ method }) {
-      if (method === "GET") return Response.json([]);
-      interrupt();
-      return new Promise<Response>(() => {});
-    },
-  });
-  const path = writeFile("cut.csv", `name\n${"Fern\n".repeat(600)}`);
-  const { exitCode, out, errors } = await bob(["import", path], slow.url.origin);
-  expect([exitCode, out]).toEqual([130, '{"stored":0,"alreadyThere":0,"refused":0}\n']);
-  expect(errors).toContain("Run the same import again to go on: no plant is added twice.\n");
-  expect(errors).toEndWith("plantstore: Stopped. Not all rows were sent.\n");
 });
 
 describe("another program", () => {

@@ -1,5 +1,5 @@
 /** `plantstore copy`, from a SQLite store to PostgreSQL. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Client } from "pg";
 import { openStorage } from "../../src/storage/open.ts";
@@ -8,8 +8,6 @@ import { countPlants, fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { makeToken, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const folder = makeTemporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

@@ -1,10 +1,8 @@
 /** `plantstore events` against a running service, in scripts. */
 import { Database } from "bun:sqlite";
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { makeTerminal, runHere, runInProcess } from "../command.ts";
 import { makeToken, serveHere } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const service = await serveHere();
 afterAll(() => service[Symbol.asyncDispose]());
@@ -118,7 +116,7 @@ test.each([
   ["--since 0h", 2, "--since must be a time"],
   ["--plant fern", 2, "--plant must be an integer such as 7"],
   ["--after many", 2, '"many"'],
-  ["--after 12345", 1, "Leave out --after to see the events that are kept."],
+  ["--after 12345", 1, "Run it again without --after to see the events"],
 ])("events %s is refused in one line", async (flags, exitCode, message) => {
   const { run } = await openGarden("refused");
   const { exitCode: ended, errors } = await run(...flags.split(" "));

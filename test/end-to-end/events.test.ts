@@ -1,12 +1,10 @@
 /** Streams of events over sockets: on two threads, when nobody reads them, and at a stop. */
-import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
 import { EventStreamReader } from "../event-reader.ts";
 import { insist, readMetric, serveHere, waitFor, waitForThreads } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 type Service = Awaited<ReturnType<typeof serveHere>>;
 

@@ -1,13 +1,11 @@
 /** A database that is lost: what responses say, and what each thread logs of it. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Relay } from "../postgres-relay.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const threads = 2;
 
@@ -54,10 +52,7 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
 test("a PostgreSQL server that goes away and comes back is two lines a thread, with host and reason", async () => {
   const relay = await Relay.start();
   await using database = await makeDatabase();
-  await using service = await start({
-    database: relay.urlOf(database),
-    "database-connect-timeout-ms": "300",
-  });
+  await using service = await start({ database: relay.urlOf(database) });
   await callAll(service);
   relay.hasServer = false;
   await relay.cutAll();

@@ -1,12 +1,10 @@
 /** The service on PostgreSQL: two instances, and every reason not to start, without a secret. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { runInProcess } from "../command.ts";
 import { EventStreamReader } from "../event-reader.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeToken, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 type Service = Awaited<ReturnType<typeof serveHere>>;
 

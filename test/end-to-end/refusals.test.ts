@@ -3,7 +3,7 @@
  * created or changed. Values that make no sense are in src/config.test.ts and src/cli/run.test.ts.
  */
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../command.ts";
@@ -11,8 +11,6 @@ import { fillStore } from "../filled-store.ts";
 import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { serveHere } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const usage = 2;
 const failure = 1;

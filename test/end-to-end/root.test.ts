@@ -1,5 +1,5 @@
 /** Root opens only its own stores, whatever links another user has made. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -14,8 +14,6 @@ import { runInProcess } from "../command.ts";
 import { fillStore } from "../filled-store.ts";
 import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-
-setDefaultTimeout(120_000);
 
 const user = 1234;
 

@@ -1,11 +1,8 @@
 /** What a person sees at a terminal. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { runCommand } from "../../src/cli/run.ts";
-import { showLines } from "../../src/cli/terminal.ts";
 import { makeTerminal } from "../command.ts";
 import { makeToken, realProgram, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const service = await serveHere();
 const environment = {
@@ -17,20 +14,16 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 /** What a terminal gets from a command in this process. */
 async function run(line: string, variables: Readonly<Record<string, string>> = {}) {
-  let text = "";
+  const shown: string[] = [];
   const { terminal } = makeTerminal({
     env: { ...environment, ...variables },
     isStdoutTty: true,
     isStderrTty: true,
-    out: (part) => {
-      text += showLines(part);
-    },
-    say: (part) => {
-      text += `${showLines(part)}\n`;
-    },
+    out: (text) => void shown.push(text),
+    say: (text) => void shown.push(`${text}\n`),
   });
   await runCommand(line.split(" "), terminal);
-  return text;
+  return shown.join("");
 }
 
 /** What a pseudo-terminal gets from the real program, without carriage returns. */

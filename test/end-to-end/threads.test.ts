@@ -1,5 +1,5 @@
 /** Many threads and instances, one service: it does not matter which of them gets a connection. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -15,8 +15,6 @@ import {
   waitFor,
   waitForThreads,
 } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 /** How soon threads send each other their counts. */
 const soon = { sendReportMs: 50 };

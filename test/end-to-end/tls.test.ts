@@ -1,11 +1,9 @@
 /** HTTPS: protocols, an expired certificate, and what commands say of it. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { runInProcess } from "../command.ts";
 import { runProgram, serveHere } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 type Service = Awaited<ReturnType<typeof serveHere>>;
 

@@ -1,13 +1,11 @@
 /** Output that can't be written, or that nobody reads: commands say so, the service goes on. */
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pickPorts } from "../processes.ts";
 import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { realProgram, serveHere, waitFor } from "./running-service.ts";
-
-setDefaultTimeout(120_000);
 
 const root = join(import.meta.dir, "../..");
 const folder = makeTemporaryFolder();
