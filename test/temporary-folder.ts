@@ -29,7 +29,3 @@ export function touch(path: string): string {
   appendFileSync(path, "");
   return path;
 }
-
-export function makeEmptyFile(folder: string): string {
-  return touch(join(folder, "plants.db"));
-}

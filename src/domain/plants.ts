@@ -78,7 +78,7 @@ export class Plants {
     return { id: outcome.id, ...contentOf(draft), replayed: outcome.replayed };
   }
 
-  /** Creates plants independently of each other, and reports the outcome of each. See `#writeMany`. */
+  /** Creates plants independently of each other, and reports each outcome. See `#writeMany`. */
   createMany(
     caller: Caller,
     drafts: readonly PlantDraft[],

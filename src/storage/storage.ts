@@ -121,7 +121,7 @@ export const defaultConnectionLimits: ConnectionLimits = {
 /** How long a storage that is being closed may take to finish what is under way. */
 export const closeMs = 2_000;
 
-/** Which schema can be opened. Fails in words that follow "Cannot open …: "; 0 is an empty store. */
+/** Fails, in words that follow "Cannot open …: ", unless it is the newest; 0 is an empty store. */
 export function checkSchema(found: number, newest: number): void {
   if (found === newest || found === 0) return;
   const reason =

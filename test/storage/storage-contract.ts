@@ -300,6 +300,7 @@ export function describeStorage(engine: string, make: () => Promise<TestedStorag
           ...[created(7n), deleted, noKey, created(7n, true)],
           ...[{ kind: "missing" } as const, created(8n)],
         ]);
+        expect(await applyLimited(keyed("one more"))).toEqual([noKey]);
         while (await limited.forgetKeys(dayMs));
         expect(await applyLimited(keyed("one more"))).toEqual([created(9n)]);
       });

@@ -63,7 +63,7 @@ test("a connection that was lost is replaced, even if the next one is lost while
 });
 
 test("a server that accepts connections and doesn't respond gets one try per call", async () => {
-  await open({ connectTimeoutMs: 300 });
+  await open({ connectTimeoutMs: 1_000 });
   relay.isSilent = true;
   await relay.cutAll();
   const calls = [
@@ -78,7 +78,8 @@ test("a server that accepts connections and doesn't respond gets one try per cal
     expect(relay.connections).toBe(1);
   }
   relay.isSilent = false;
-  expect(await list()).toEqual([]);
+  // A busy machine may take longer to connect than that.
+  expect(await waitFor(() => list().catch(() => undefined))).toEqual([]);
 });
 
 describe("while no connection can be made,", () => {

@@ -170,61 +170,57 @@ describe("a commit that waits for a standby", () => {
 });
 
 describe("with connections that fail as the test says", () => {
-  /** Each try fails with the next of these, where that is one; the work has `dueMs` in all. */
-  function failing(failures: readonly unknown[], dueMs = 60_000) {
+  const lost = new ConnectionLost("Connection lost.");
+  const race = Object.assign(new DatabaseError("x", 1, "error"), { code: "40001" });
+  const deadlock = Object.assign(new DatabaseError("x", 1, "error"), { code: "40P01" });
+  const isLost = { code: "unavailable", cause: lost };
+  const isRace = { code: "unavailable", cause: race };
+  const isUnknown = { message: expect.stringContaining("outcome is unknown") };
+
+  interface Case {
+    /** What the tries fail with, one after the other. The next one succeeds. */
+    readonly failures: readonly Error[];
+    readonly outcome: object;
+    readonly tries: number;
+    readonly dueMs?: number;
+    /** In which tries the commit was sent. */
+    readonly committing?: readonly number[];
+  }
+
+  const done = { result: "done" };
+
+  test.each<[what: string, Case]>([
+    ["a lost connection is one more try", { failures: [lost], outcome: done, tries: 2 }],
+    ["… and no more", { failures: [lost, lost], outcome: isLost, tries: 2 }],
+    ["… even after a race", { failures: [race, lost], outcome: isLost, tries: 2 }],
+    ["races are ten tries", { failures: Array(9).fill(deadlock), outcome: done, tries: 10 }],
+    ["… and no more", { failures: Array(10).fill(race), outcome: isRace, tries: 10 }],
+    ["a race after its time is none", { failures: [race], outcome: isRace, tries: 1, dueMs: -1 }],
+    ["and so is a loss", { failures: [lost], outcome: isLost, tries: 1, dueMs: -1 }],
+    [
+      "a commit that the server refused isn't unknown",
+      { failures: [race, lost], committing: [1], outcome: isLost, tries: 2 },
+    ],
+    [
+      "a commit that is lost is unknown",
+      { failures: [race, lost], committing: [2], outcome: isUnknown, tries: 2 },
+    ],
+  ])("%s", async (_, { failures, outcome, tries, dueMs = 60_000, committing = [] }) => {
     const client = Object.assign(new EventEmitter(), {
       release() {},
       getTransactionStatus: () => "I",
     });
     const pool = { connect: async () => client } as unknown as Pool;
     const runner = new TransactionRunner(() => pool, defaultConnectionLimits);
-    const dueAtMs = performance.now() + dueMs;
-    let tries = 0;
-    return async (isCommitting: (tried: number) => boolean = () => false) => {
-      const outcome = await runner
-        .run(
-          async (_client, commit) => {
-            const failure = failures[tries++];
-            if (isCommitting(tries)) commit();
-            if (failure !== undefined) throw failure;
-            return "done";
-          },
-          { dueAtMs },
-        )
-        .catch((error: unknown) => error);
-      return { outcome, tries };
+    let tried = 0;
+    const work = async (_client: unknown, announceCommit: () => void) => {
+      if (committing.includes(++tried)) announceCommit();
+      const failure = failures[tried - 1];
+      if (failure) throw failure;
+      return done;
     };
-  }
-
-  const lost = new ConnectionLost("Connection lost.");
-  const needsNewConnection = expect.objectContaining({ code: "unavailable", cause: lost });
-
-  const reported = (code: string) => Object.assign(new DatabaseError("x", 1, "error"), { code });
-  const race = reported("40001");
-  const deadlock = reported("40P01");
-  const isRace = expect.objectContaining({ code: "unavailable", cause: race });
-
-  test("work on a connection that is lost is tried once more, and no more", async () => {
-    expect(await failing([lost])()).toEqual({ outcome: "done", tries: 2 });
-    expect(await failing([lost, lost])()).toEqual({ outcome: needsNewConnection, tries: 2 });
-    expect(await failing([race, lost])()).toEqual({ outcome: needsNewConnection, tries: 2 });
-  });
-
-  test("after a race work is tried ten times in all, and no more", async () => {
-    expect(await failing(Array(9).fill(deadlock))()).toEqual({ outcome: "done", tries: 10 });
-    expect(await failing(Array(10).fill(race))()).toEqual({ outcome: isRace, tries: 10 });
-  });
-
-  test("nothing is tried again when its time is over", async () => {
-    expect(await failing([race], -1)()).toEqual({ outcome: isRace, tries: 1 });
-    expect(await failing([lost], -1)()).toEqual({ outcome: needsNewConnection, tries: 1 });
-  });
-
-  test("whether the outcome is unknown depends on the last try alone", async () => {
-    const isFirst = (tried: number) => tried === 1;
-    expect(await failing([race, lost])(isFirst)).toEqual({ outcome: needsNewConnection, tries: 2 });
-    const { outcome, tries } = await failing([race, lost])((tried) => !isFirst(tried));
-    expect(outcome).toMatchObject({ message: expect.stringContaining("outcome is unknown") });
-    expect(tries).toBe(2);
+    const running = runner.run(work, { dueAtMs: performance.now() + dueMs });
+    expect(await running.catch((error) => error)).toMatchObject(outcome);
+    expect(tried).toBe(tries);
   });
 });
