@@ -57,10 +57,10 @@ export interface App {
 /** What the stages have found out about a request so far. */
 interface Found {
   caller: Caller | undefined;
-  /** Of the caller's rate limit, if there is one. */
-  level?: number | undefined;
+  /** What the rate limiter found, if there is one. */
+  level: number | undefined;
   /** What is wrong with the token. */
-  tokenError?: string | undefined;
+  tokenError: string | undefined;
 }
 
 export function createApp(deps: AppDeps): App {
@@ -101,8 +101,8 @@ export function createApp(deps: AppDeps): App {
     reserved: Reservation,
     refusal?: PlantStoreError,
   ): Promise<Response> {
-    const { body } = incoming;
-    const found: Found = { caller: incoming.cachedCaller };
+    const { body, cachedCaller: caller } = incoming;
+    const found: Found = { caller, level: undefined, tokenError: undefined };
     let reply: Reply;
     try {
       checkHost(incoming);

@@ -127,18 +127,12 @@ describe("a page", () => {
 });
 
 describe("a stream", () => {
-  test.each([undefined, 1_500, 1_001])(
-    "comes in chunks of a bounded size, and stops at its limit: %p",
-    async (limit) => {
-      await growGarden(1_600, "🌱".repeat(100));
-      const listing = await read(scan(), limit);
-      expect(listing.next).toBeUndefined();
-      const chunks = await readChunks(listing);
-      for (const chunk of chunks) expect(chunk.length).toBeLessThan(48 * 1024);
-      const plants = JSON.parse(chunks.join("")) as { id: string }[];
-      expect(plants.map(({ id }) => Number(id))).toEqual(range(1, limit ?? 1_600));
-    },
-  );
+  test("comes in chunks of a bounded size", async () => {
+    await growGarden(1_600, "🌱".repeat(100));
+    const chunks = await readChunks(await read(scan()));
+    for (const chunk of chunks) expect(chunk.length).toBeLessThan(48 * 1024);
+    expect(JSON.parse(chunks.join(""))).toHaveLength(1_600);
+  });
 
   test("has smaller chunks beside many others", async () => {
     await growGarden(100, "🌱".repeat(200));

@@ -25,14 +25,10 @@ const trialWrites: readonly Write[] = [
   { kind: "delete", ...trial },
 ];
 
-/** Every operation ends sooner than this: one that fails now may have started this long ago. */
-const operationMs = 10_000;
-
 export class Readiness {
   #areCommitsFailing = false;
   /** Absent unless the database is lost. */
   #lostAtMs: number | undefined;
-  #backAtMs = Number.NEGATIVE_INFINITY;
   readonly #shareCheck = shareAsync(() => this.#check());
 
   constructor(
@@ -62,7 +58,7 @@ export class Readiness {
     if (this.#lostAtMs !== undefined) return;
     const failure = await this.check().catch((reason) => reason);
     if (failure !== undefined) this.#noteLoss(failure);
-    else if (performance.now() - this.#backAtMs > operationMs) logIt();
+    else logIt();
   }
 
   /** Called regularly: finds out that the database is back even if nobody uses it. */
@@ -109,8 +105,7 @@ export class Readiness {
 
   #noteReturn(): void {
     if (this.#lostAtMs === undefined) return;
-    this.#backAtMs = performance.now();
-    const lostSeconds = (this.#backAtMs - this.#lostAtMs) / 1_000;
+    const lostSeconds = (performance.now() - this.#lostAtMs) / 1_000;
     this.#lostAtMs = undefined;
     const database = maskAddress(this.address);
     this.log.event("info", "database back", { database, lostSeconds });
