@@ -40,9 +40,7 @@ export function ActivityPanel() {
       onLeave={closeActivity}
       onKeyDown={onEscape(closeActivity)}>
       <h2 id="activity-title">Activity</h2>
-      <Button id="close-activity" class="link" onClick={closeActivity}>
-        Close
-      </Button>
+      <Button id="close-activity" class="link" onClick={closeActivity} label="Close" />
       <div class="events" role="region" aria-labelledby="activity-title" tabIndex={0}>
         <ol id="activity-list">{isOpen.value && lines.value.map((line) => <Line {...line} />)}</ol>
         <p id="activity-note" class="note" role="status">

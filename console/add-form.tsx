@@ -42,12 +42,8 @@ export function AddForm() {
         inputMode="numeric"
       />
       <div class="actions">
-        <Button id="add-button" class="primary" type="submit" task={form.sending}>
-          Add
-        </Button>
-        <Button id="close-add" onClick={closeAdd}>
-          Close
-        </Button>
+        <Button id="add-button" class="primary" type="submit" task={form.sending} label="Add" />
+        <Button id="close-add" onClick={closeAdd} label="Close" />
       </div>
       <p id="add-error" class="error wide" role="alert">
         {form.errors.value.form}

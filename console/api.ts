@@ -1,5 +1,6 @@
 /** The typed client, extended by what this page needs: search by id, safe edits, recent events. */
 import {
+  type ListOptions,
   type Me,
   type Page,
   type Plant,
@@ -27,11 +28,7 @@ export interface Query {
 }
 
 /** Which part of a list to read. */
-interface Part {
-  readonly after?: bigint | undefined;
-  readonly limit?: number;
-  readonly signal?: AbortSignal | undefined;
-}
+type Part = Pick<ListOptions, "after" | "limit" | "signal">;
 
 /** What the page knows about a garden besides its plants. */
 export interface Summary {

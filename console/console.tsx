@@ -57,9 +57,7 @@ function Page() {
             API<span class="if-wide"> reference</span>
           </a>
           {(session.isSignedIn.value || session.reason.value) && (
-            <Button id="sign-out" class="link" onClick={signOut}>
-              Sign out
-            </Button>
+            <Button id="sign-out" class="link" onClick={signOut} label="Sign out" />
           )}
         </nav>
       </header>
@@ -125,12 +123,8 @@ function Confirm() {
       <h2 id="confirm-title">{asked?.title}</h2>
       <p id="confirm-note">{asked?.note}</p>
       <div class="actions">
-        <Button autofocus onClick={answer(false)}>
-          Cancel
-        </Button>
-        <Button id="confirm-yes" class="danger" onClick={answer(true)}>
-          {asked?.action}
-        </Button>
+        <Button autofocus onClick={answer(false)} label="Cancel" />
+        <Button id="confirm-yes" class="danger" onClick={answer(true)} label={asked?.action} />
       </div>
     </Dialog>
   );
@@ -147,20 +141,14 @@ function Notices() {
       {nextUndo.value && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">{nextUndo.value.text}</p>
-          <Button id="undo-button" task={undoing} onClick={undo} shortcut="z">
-            Undo
-          </Button>
-          <Button id="undo-close" onClick={dismissUndo}>
-            Dismiss
-          </Button>
+          <Button id="undo-button" task={undoing} onClick={undo} shortcut="z" label="Undo" />
+          <Button id="undo-close" onClick={dismissUndo} label="Dismiss" />
         </div>
       )}
       {notice.value && (
         <div id="notice" class={`notice ${notice.value.isTrouble ? "trouble" : ""}`}>
           <p id="notice-text">{notice.value.text}</p>
-          <Button id="notice-close" onClick={hideNotice}>
-            Dismiss
-          </Button>
+          <Button id="notice-close" onClick={hideNotice} label="Dismiss" />
         </div>
       )}
     </div>

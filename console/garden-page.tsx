@@ -71,17 +71,15 @@ function Head() {
         <p id="garden-note" class="note">
           {describeExtent(list, summary)}
         </p>
-        <Button id="refresh" class="link" onClick={refresh}>
-          Refresh
-        </Button>
+        <Button id="refresh" class="link" onClick={refresh} label="Refresh" />
         {summary?.me.lastEvent !== undefined && (
           <Button
             id="open-activity"
             class="link"
             aria-expanded={activity.isOpen.value}
-            onClick={toggleActivity}>
-            Activity
-          </Button>
+            onClick={toggleActivity}
+            label="Activity"
+          />
         )}
         {!garden.isBare.value && <Actions />}
         <input
@@ -109,21 +107,21 @@ function Actions() {
         <>
           <Button
             id="open-add"
-            class="primary writing"
+            class="primary"
             aria-expanded={isAdding.value}
             onClick={isAdding.value ? closeAdd : openAdd}
-            shortcut="n">
-            Add a plant
-          </Button>
+            shortcut="n"
+            label="Add a plant"
+          />
           <ImportButton id="choose-file" label="Import" />
         </>
       )}
       <Button
         id="export"
         disabled={transfers.isRunning.value}
-        onClick={() => transfers.export(download)}>
-        Export
-      </Button>
+        onClick={() => transfers.export(download)}
+        label="Export"
+      />
     </div>
   );
 }
@@ -131,7 +129,7 @@ function Actions() {
 function ImportButton({ id, label }: { id: string; label: string }) {
   const chooseFile = () => document.getElementById("import-file")?.click();
   return (
-    <Button id={id} class="writing" disabled={transfers.isRunning.value} onClick={chooseFile}>
+    <Button id={id} disabled={transfers.isRunning.value} onClick={chooseFile}>
       {label}
     </Button>
   );
@@ -174,9 +172,7 @@ function ListState() {
       <div id="no-match" class="state">
         <h2>No plants found</h2>
         <p>{describeNoMatch(query)}</p>
-        <Button id="clear-filter" onClick={showAll}>
-          Show all plants
-        </Button>
+        <Button id="clear-filter" onClick={showAll} label="Show all plants" />
       </div>
     );
   }
@@ -209,7 +205,7 @@ function Empty() {
       </p>
       {canWrite && (
         <div class="actions">
-          <Button id="first-add" class="primary writing" onClick={openAdd}>
+          <Button id="first-add" class="primary" onClick={openAdd}>
             Add the first plant
           </Button>
           <ImportButton id="first-file" label="Import a file" />
@@ -229,9 +225,7 @@ function Trouble({ error }: { error: unknown }) {
     <div id="trouble" class="state trouble" role="alert">
       <h2>{isSearch ? "Couldn’t search for this" : "Couldn’t load your plants"}</h2>
       <p id="trouble-note">{describeError(error)}</p>
-      <Button id="retry" class="primary" onClick={retry}>
-        Try again
-      </Button>
+      <Button id="retry" class="primary" onClick={retry} label="Try again" />
     </div>
   );
 }
@@ -256,9 +250,7 @@ function More() {
         </p>
       )}
       {next !== undefined && !isLoading && (
-        <Button id="load-more" onClick={retry}>
-          {hasFailed ? "Try again" : "Load more"}
-        </Button>
+        <Button id="load-more" onClick={retry} label={hasFailed ? "Try again" : "Load more"} />
       )}
     </div>
   );

@@ -67,7 +67,7 @@ export class Garden {
   /** Shows a list, unless it's on the page already. */
   show(query: Query): void {
     if (this.list.value.isLoaded && isSameQuery(query, this.query.value)) return;
-    void this.#start(query).then(() => this.#announce());
+    void this.#start(query);
   }
 
   /** Loads everything again that was loaded. */
@@ -75,7 +75,6 @@ export class Garden {
     const limit = Math.max(this.list.value.size, pageSize);
     this.recount();
     await this.#start(this.query.value, limit);
-    this.#announce();
   }
 
   /** Loads the next page, unless another is loading or, without a retry, has failed. */
@@ -115,11 +114,7 @@ export class Garden {
       this.list.value = list;
     });
     this.#loadMoreIfFew();
-  }
-
-  #announce(): void {
-    const list = this.list.value;
-    if (!list.isLoaded || this.isComing.value) return;
+    if (!list.isLoaded) return;
     const summary = this.summary.value;
     announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
   }

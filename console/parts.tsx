@@ -27,8 +27,9 @@ export function PlantLink({ id, name }: { id: bigint; name: string }) {
   return <a href={toHash({ plant: id })}>{name}</a>;
 }
 
-interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role"> {
-  readonly children: ComponentChildren;
+interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "label"> {
+  /** What it says, unless that is between its tags. */
+  readonly label?: ComponentChildren;
   /** The key that does the same. */
   readonly shortcut?: string;
   /** While it runs, the button is disabled. If that lasts, it shows a spinner. */
@@ -37,7 +38,7 @@ interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role"> {
   readonly disabled?: boolean;
 }
 
-export function Button({ children, shortcut, task, ...rest }: ButtonProps) {
+export function Button({ label, children = label, shortcut, task, ...rest }: ButtonProps) {
   const isBusy = task?.isRunning.value ?? false;
   const state = { disabled: rest.disabled || isBusy, "aria-busy": isBusy || undefined };
   return (

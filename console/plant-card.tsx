@@ -54,16 +54,16 @@ function PlantView() {
       <div class="actions">
         {plant && garden.canWrite.value && (
           <>
-            <Button id="plant-edit" class="primary writing" autofocus onClick={() => card.edit()}>
+            <Button id="plant-edit" class="primary" autofocus onClick={() => card.edit()}>
               Edit
             </Button>
             <Button
               id="plant-delete"
-              class="danger writing"
+              class="danger"
               task={card.deleting}
-              onClick={() => card.delete(plant)}>
-              {isChanged ? "Delete it anyway" : "Delete"}
-            </Button>
+              onClick={() => card.delete(plant)}
+              label={isChanged ? "Delete it anyway" : "Delete"}
+            />
           </>
         )}
         <AddAgain />
@@ -80,7 +80,7 @@ function AddAgain() {
   const { lost } = card.shown.value;
   if (!lost || !garden.canWrite.value) return null;
   return (
-    <Button id="plant-again" class="writing" onClick={() => card.addAgain(lost)}>
+    <Button id="plant-again" onClick={() => card.addAgain(lost)}>
       Add it again
     </Button>
   );
@@ -95,12 +95,11 @@ function CopyButtons({ hasTag }: { hasTag: boolean }) {
           const isCopied = copy(document.getElementById(`plant-${field}`) as HTMLElement);
           note.value = isCopied ? `The ${field} was copied.` : "Press Ctrl+C or ⌘C to copy it.";
         };
+        const name = field.slice(0, 1).toUpperCase() + field.slice(1);
+        const label = [<span class="unseen">Copy the </span>, name];
         const isAbsent = field === "tag" && !hasTag;
         return (
-          <Button key={field} id={`copy-${field}`} disabled={isAbsent} onClick={copyField}>
-            <span class="unseen">Copy the </span>
-            {field.slice(0, 1).toUpperCase() + field.slice(1)}
-          </Button>
+          <Button id={`copy-${field}`} label={label} disabled={isAbsent} onClick={copyField} />
         );
       })}
       <span id="copy-note" class="note" role="status">
@@ -165,9 +164,9 @@ function EditForm() {
             id="edit-save"
             class={hasConflict ? "" : "primary"}
             type="submit"
-            task={form.sending}>
-            {hasConflict ? "Save yours instead" : "Save"}
-          </Button>
+            task={form.sending}
+            label={hasConflict ? "Save yours instead" : "Save"}
+          />
         )}
         <AddAgain />
         <Button id="edit-cancel" onClick={() => card.close()}>

@@ -140,11 +140,7 @@ export function PlantRows() {
 function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: number }) {
   const { id, name, tag, goneBecause = "" } = plant;
   const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
-  const opener = (
-    <Button class="opener" aria-haspopup="dialog">
-      {text}
-    </Button>
-  );
+  const opener = <Button class="opener" aria-haspopup="dialog" label={text} />;
   return (
     <div
       class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}

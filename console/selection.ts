@@ -104,13 +104,12 @@ export class Selection {
   }
 
   async delete(): Promise<void> {
-    const { size } = this;
+    const count = this.size.value;
     if (!(await this.#confirm("Delete"))) return;
-    const deleted = await this.#change("Some plants may not have been deleted.", async (done) => {
-      const count = size.value;
-      await this.#send(await this.#read(), (ids) => this.garden.api.deleteMany(ids), done);
-      return count;
-    });
+    const failure = "Some plants may not have been deleted.";
+    const deleted = await this.#change(count, failure, async (done) =>
+      this.#send(await this.#read(), (ids) => this.garden.api.deleteMany(ids), done),
+    );
     this.garden.showDeleted(deleted);
   }
 
@@ -119,10 +118,10 @@ export class Selection {
     const others = [...this.plants.value.values()].filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
     if (!(await this.#confirm(tag === "" ? "Remove the tag of" : "Change the tag of"))) return;
-    const changed = await this.#change("Some tags may not have been changed.", async (done) => {
-      await this.#setTag(others, tag, done);
-      return others.length;
-    });
+    const failure = "Some tags may not have been changed.";
+    const changed = await this.#change(others.length, failure, (done) =>
+      this.#setTag(others, tag, done),
+    );
     if (changed.length === 0) return;
     this.garden.showTagged(changed.map((plant) => ({ ...plant, tag })));
     const have = changed.length === 1 ? "has" : "have";
@@ -167,12 +166,17 @@ export class Selection {
     }
   }
 
-  /** Ends the selection, and returns what was done, unless it failed before. */
-  async #change(failure: string, work: (done: Plant[]) => Promise<number>): Promise<Plant[]> {
+  /** Ends the selection unless it fails. Returns the plants for which it was done. */
+  async #change(
+    count: number,
+    failure: string,
+    work: (done: Plant[]) => Promise<void>,
+  ): Promise<Plant[]> {
     const done: Plant[] = [];
     await this.changing.run(async () => {
       try {
-        this.#reportOthers((await work(done)) - done.length);
+        await work(done);
+        this.#reportOthers(count - done.length);
         this.toggle();
       } catch (error) {
         warn(failure, error);

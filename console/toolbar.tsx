@@ -87,12 +87,11 @@ export function Toolbar() {
       {canWrite.value && (
         <Button
           id="select"
-          class="writing"
           aria-pressed={selection.isOn.value}
           onClick={() => selection.toggle()}
-          shortcut="x">
-          Select
-        </Button>
+          shortcut="x"
+          label="Select"
+        />
       )}
       {selection.isOn.value && <SelectionBar />}
       {isComing.value && (
@@ -131,21 +130,19 @@ function SelectionBar() {
             id="tag-selected"
             aria-expanded={isTagging.value}
             task={changing}
-            onClick={toggleForm}>
-            Change the tag
-          </Button>
+            onClick={toggleForm}
+            label="Change the tag"
+          />
           <Button
             id="delete-selected"
             class="danger"
             task={changing}
-            onClick={() => selection.delete()}>
-            Delete {renderCount(size, "plant")}
-          </Button>
+            onClick={() => selection.delete()}
+            label={`Delete ${renderCount(size, "plant")}`}
+          />
         </>
       )}
-      <Button id="select-done" onClick={stopSelecting}>
-        Done
-      </Button>
+      <Button id="select-done" onClick={stopSelecting} label="Done" />
       {size > 0 && isTagging.value && <TagForm />}
     </div>
   );
@@ -163,7 +160,7 @@ function TagForm() {
       <label for="new-tag">New tag</label>
       <input id="new-tag" name="tag" list="known-tags" placeholder="none" />
       <Button id="tag-button" class="primary" type="submit" task={selection.changing}>
-        Change {renderCount(selection.size.value, "plant")}
+        {`Change ${renderCount(selection.size.value, "plant")}`}
       </Button>
     </form>
   );

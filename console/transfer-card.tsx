@@ -32,11 +32,7 @@ export function TransferCard() {
       <div id="transfer-actions" class="actions">
         {actions.map(({ label, run }, index) => {
           const isMain = index === 0 && actions.length > 1;
-          return (
-            <Button key={label} class={isMain ? "primary" : ""} onClick={run}>
-              {label}
-            </Button>
-          );
+          return <Button key={label} class={isMain ? "primary" : ""} onClick={run} label={label} />;
         })}
       </div>
       {problems.length > 0 && (

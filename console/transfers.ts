@@ -39,14 +39,6 @@ interface Result extends Pick<TransferCard, "note" | "problems" | "samples"> {
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
 type ShowProgress = (note: string, share?: number) => void;
 
-/** A file whose rows are all valid. */
-interface Source {
-  readonly name: string;
-  readonly rows: readonly ValidRow[];
-  /** The same for every file with these rows. */
-  readonly contentKey: string;
-}
-
 export class Transfers {
   /** The keys of files that are imported once more, by what is in them. */
   readonly #newKeys = new Map<string, string>();
@@ -90,16 +82,16 @@ export class Transfers {
       const samples = rows.slice(0, samplesMax);
       if (problems.length > 0) return { note: describeInvalid(check), problems, samples };
       if (rows.length === 0) return { note: "The file has no plants." };
-      const source = { name, rows, contentKey: makeImportKey(rows) };
+      const send = () => void this.#import(name, rows, makeImportKey(rows));
       const all = rows.length === 1 ? "" : "all ";
       const note = `${renderCount(rows.length, "row")}, ${all}valid. Nothing was sent yet.`;
       const label = `Add ${renderCount(rows.length, "plant")}`;
-      return { note, samples, action: { label, run: () => void this.#import(source) } };
+      return { note, samples, action: { label, run: send } };
     });
   }
 
-  async #import(source: Source): Promise<void> {
-    const { name, rows, contentKey } = source;
+  /** The key is the same for every file with these rows. */
+  async #import(name: string, rows: readonly ValidRow[], contentKey: string): Promise<void> {
     await this.#run(message`Import “${name}”`, async (signal, showProgress) => {
       const { describeImport, Importer } = await loadFiles();
       const added: bigint[] = [];
@@ -121,13 +113,13 @@ export class Transfers {
       } finally {
         clearInterval(timer);
       }
-      if (added.length > 0) this.#offerUndo(source, added);
+      if (added.length > 0) this.#offerUndo(name, contentKey, added);
       parts.push(describeImport(importer, performance.now() - startedAtMs));
       if (!importer.isDone)
         parts.push("Import the same file again to go on: no plant is added twice.");
       const again = () => {
-        this.#renewKey(source);
-        void this.#import(source);
+        this.#renewKey(contentKey);
+        void this.#import(name, rows, contentKey);
       };
       return {
         note: parts.join(" "),
@@ -140,11 +132,11 @@ export class Transfers {
     });
   }
 
-  #offerUndo(source: Source, ids: readonly bigint[]): void {
+  #offerUndo(name: string, contentKey: string, ids: readonly bigint[]): void {
     void this.garden.refresh();
     const what = `${renderCount(ids.length, "plant")} ${ids.length === 1 ? "was" : "were"}`;
-    offerUndo(message`${[what]} imported from “${source.name}”.`, async () => {
-      this.#renewKey(source);
+    offerUndo(message`${[what]} imported from “${name}”.`, async () => {
+      this.#renewKey(contentKey);
       const results = await this.garden.api.deleteMany(ids);
       void this.garden.refresh();
       const deleted = results.filter(({ status }) => status === 204).length;
@@ -153,7 +145,7 @@ export class Transfers {
   }
 
   /** From now on, this page takes what is in the file for new plants. */
-  #renewKey({ contentKey }: Source): void {
+  #renewKey(contentKey: string): void {
     this.#newKeys.set(contentKey, `${contentKey}-${makeIdempotencyKey()}`);
   }
 

@@ -79,26 +79,16 @@ async function startChromium(executablePath, args) {
     args: ["--disable-gpu", ...args],
     timeout: startMs,
   });
-  let timer;
   try {
     const browser = await chromium.connect(server.wsEndpoint());
-    const showPage = async () => {
-      const page = await browser.newPage();
-      await page.goto("data:text/html,<button>text");
-      await page.screenshot();
-    };
-    const timeout = new Promise((_, reject) => {
-      const reason = `It showed no page within ${startMs / 1000} s.`;
-      timer = setTimeout(() => reject(new Error(reason)), startMs);
-    });
-    await Promise.race([showPage(), timeout]);
+    const page = await browser.newPage();
+    await page.goto("data:text/html,<button>text", { timeout: startMs });
+    await page.screenshot({ timeout: startMs });
     await browser.close();
     return server;
   } catch (error) {
     await server.kill();
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -45,13 +45,11 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
       )) as typeof import("../../client/plant-store.ts");
       const store = new PlantStore({ url, token });
       const created = await store.create({ name: "Fern", tag: "shade" });
-      const many = await store.createMany([
-        { name: "Moss", id: 2n ** 53n + 1n },
+      await store.createMany([
         { name: "Moss", id: 2n ** 53n + 1n },
         { name: "Ivy", tag: "shade" },
       ]);
-      const shady = [];
-      for await (const plant of store.list({ tag: "shade" })) shady.push(plant.name);
+      const shady = await Array.fromAsync(store.list({ tag: "shade" }), ({ name }) => name);
       // The etag is read, so the service exposes it, and a put with it is allowed.
       const { etag, ...moss } = await store.update(2n ** 53n + 1n, { tag: "wall" });
       const events = [];
@@ -65,7 +63,6 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
       const failure = await store.get(created.id).catch((error) => error);
       return {
         id: String(created.id),
-        statuses: many.map(({ status }) => status),
         shady,
         moss: { ...moss, id: String(moss.id) },
         hasEtag: etag !== "" && created.etag !== "",
@@ -80,7 +77,6 @@ test.skipIf(isBrowserMissing)("a page on another origin can use all of the clien
   );
   expect(seen).toEqual({
     id: "1",
-    statuses: [201, 409, 201],
     shady: ["Fern", "Ivy"],
     moss: { id: "9007199254740993", name: "Moss", tag: "wall" },
     hasEtag: true,
