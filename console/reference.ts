@@ -41,7 +41,8 @@ const attributes = [
   ["input[type=checkbox]:not([aria-label])", "aria-label", "Send this field"],
   ["[role=textbox]:not([aria-label])", "aria-label", "Text to send"],
   ["button:is([role=none], [role=search]), aside, .scalar-card", "role", undefined],
-  ["section:is(.contents, [aria-label^=Notifications])", "role", "group"],
+  ["section.contents", "role", "group"],
+  ["section[aria-label^=Notifications]", "role", "status"],
   ["button[aria-selected]:not([role=tab])", "aria-selected", undefined],
 ] as const;
 
