@@ -200,9 +200,8 @@ export function makeSteadyCaller(options: {
   async function connect() {
     const port = pickPort();
     if (port === 0) return undefined;
-    const at = idle.findIndex((each) => each.port === port);
-    const [kept] = at < 0 ? [] : idle.splice(at, 1);
-    if (kept) return kept.connection.isOver ? undefined : kept;
+    const at = idle.findLastIndex((each) => each.port === port && !each.connection.isOver);
+    if (at >= 0) return idle.splice(at, 1)[0];
     const connection = await KeptConnection.open({ port, isSecure }).catch(() => undefined);
     return connection && { port, connection };
   }

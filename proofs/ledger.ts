@@ -157,7 +157,7 @@ export class Ledger {
       if (listed.get(plant.name) !== plant) faults.push(`duplicated: ${plant.name}`);
       if (!this.#plants.has(plant.name)) faults.push(`never sent: ${plant.name}`);
     }
-    /** The plants of a bulk are stored in their order: where one is missing, so are all after it. */
+    // The plants of a bulk are stored in order: where one is missing, so are all after it.
     const incomplete = new Set<string>();
     for (const { name, state, versions, id, bulk, wasPresent } of this.#plants.values()) {
       const plant = listed.get(name);

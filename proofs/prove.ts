@@ -47,6 +47,7 @@ if (names.length === 0) {
 let isStopped = false;
 const failed: string[] = [];
 for (const name of names) {
+  if (names.length > 1) process.stdout.write(`\n${name}\n`);
   const selfTests = ["test", "--timeout=600000", "./proofs/broken-builds.selftest.ts"];
   const command = name === "self-tests" ? selfTests : [`proofs/${name}/prove.ts`];
   const child = Bun.spawn([process.execPath, ...command, ...args], {

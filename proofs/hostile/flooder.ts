@@ -80,9 +80,8 @@ const handlers = {
     if (isChunked ? !bytes.subarray(-5).equals(lastChunk) : state.missing > 0) return;
     state.missing = undefined;
     if (/^20[01]/.test(state.status) && performance.now() - state.sentAtMs <= goodMs) good++;
-    const isRefused = order.isPatient && state.status === "503";
     if (next === "leave") leave(socket, returnMs);
-    else if (isRefused) setTimeout(() => sendNext(socket), retryMs);
+    else if (isRefused(state)) setTimeout(() => sendNext(socket), retryMs);
     else if (next === "again") sendNext(socket);
   },
   drain(socket: Socket<State>) {
@@ -93,12 +92,18 @@ const handlers = {
     if (member.socket !== socket) return;
     member.socket = undefined;
     noteStay(socket);
-    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), returnMs);
+    const pauseMs = isRefused(socket.data) ? retryMs : returnMs;
+    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), pauseMs);
   },
   error() {},
 };
 
+function isRefused({ status }: State): boolean {
+  return order.isPatient === true && status === "503";
+}
+
 function sendNext(socket: Socket<State>): void {
+  if (socket.data.member.socket !== socket) return;
   const token = tokens[socket.data.member.number % tokens.length] ?? "";
   socket.data.sentAtMs = performance.now();
   send(socket, Buffer.from(crowd.send(token, turn++).replace(libraryMark, library)));
@@ -135,14 +140,18 @@ function leave(socket: Socket<State>, forMs: number): void {
   setTimeout(() => come(member), forMs);
 }
 
-/** All members come, or come back, at once. */
+/** All members come, or come back, at once. Patient ones don't overrun the kernel's queue. */
 async function sendWave(): Promise<void> {
   for (const member of members) {
     const { socket } = member;
     member.socket = undefined;
     socket?.terminate();
   }
-  await Promise.all(members.map(come));
+  const coming = members.map(async (member) => {
+    if (order.isPatient) await Bun.sleep(Math.floor(member.number / 50) * 30);
+    await come(member);
+  });
+  await Promise.all(coming);
   if (waveMs !== undefined) setTimeout(sendWave, waveMs);
 }
 

@@ -40,7 +40,10 @@ const containerVariables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) }
 const bulkPlantsMax = 1_000;
 const [peakMs, overloadMs, keptShareMin] = [4_000, 10_000, 0.8];
 
-/** A crowd against the service, and a quiet user of another garden. Bounds are multiplied by the leniency, where other tests run at the same time. */
+/**
+ * A crowd against the service, and a quiet user of another garden. Bounds are multiplied by the
+ * leniency, where other tests run at the same time.
+ */
 export async function tryCrowd(
   name: string,
   setupName: string,
@@ -136,7 +139,12 @@ async function tryOverload(name: string, engine: Engine): Promise<Trial> {
   const faults = percent < 100 * keptShareMin ? [`only ${percent} % of the peak is kept`] : [];
   const { 200: _, 201: __, 503: ___, ...others } = statuses;
   if (Object.keys(others).length > 0) faults.push(`other responses: ${render(others)}`);
-  return { faults, figures: {}, row: `overload, ${name} | ${engine} | ${percent} % of the peak` };
+  const kept = `${percent} % of the peak`;
+  return {
+    faults,
+    figures: {},
+    row: ["overload", name, engine, kept, render(statuses)].join(" | "),
+  };
 }
 
 /** Fills `tokens` with the crowd's JWTs. Returns the arguments that make the service trust them. */

@@ -138,7 +138,7 @@ if (import.meta.main) {
   const run = await soak({ durationMs: minutes * 60_000, warmUpMs: 60_000 });
   /** Caches fill and code is compiled in the first quarter. */
   const settled = run.samples.slice(run.samples.length >> 2);
-  /** With little to do, the service holds less memory, so only seconds with the usual load count. */
+  // With little to do, the service holds less memory, so only seconds with the usual load count.
   const usual = settled.map(({ responses }) => responses).toSorted((a, b) => a - b);
   const busyMin = 0.75 * (usual[usual.length >> 1] ?? 0);
   const busy = settled.filter(({ responses }) => responses >= busyMin);
