@@ -81,7 +81,8 @@ describe.each(keptVersions)("the data of version %s", (version) => {
 
 test("a backup of 2.0 is restored after gunzip, as docs/operating.md says", async () => {
   const backup = join(folder.path, "old.db");
-  await Bun.$`gunzip < ${keptPath("2.0.0", "plants.backup")} > ${backup}`;
+  const packed = await Bun.file(keptPath("2.0.0", "plants.backup")).bytes();
+  await Bun.write(backup, Bun.gunzipSync(packed));
   const database = join(folder.path, "restored.db");
   const restored = await runProgram(["restore", backup, "--database", database]);
   expect(restored).toMatchObject({ exitCode: 0, errors: "" });
