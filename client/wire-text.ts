@@ -24,7 +24,7 @@ export function makeIdempotencyKey(): string {
   return [Date.now(), ...random].map((part) => part.toString(36)).join("-");
 }
 
-/** A plant as JSON. Its id is written by hand, with all its digits: `JSON.stringify` takes no bigint. */
+/** The id is written by hand, with all its digits: `JSON.stringify` takes no bigint. */
 export function renderDraft({ id, name, tag }: PlantDraft): string {
   const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, unknown>);
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;
