@@ -5,7 +5,7 @@
 import { signal } from "@preact/signals";
 import { type Query, toId } from "./api.ts";
 
-export interface Place extends Query {
+interface Place extends Query {
   /** The plant whose card is open. */
   readonly plant?: bigint | undefined;
 }

@@ -20,8 +20,8 @@ import { describeExtent, describePlants, describeSize, isFiltered } from "./word
 
 /** How many plants to load at a time if somebody wants all of them. */
 const allAtOnce = 10_000;
-/** Plants and tags are counted at most this often. */
-const recountMs = 1_000;
+/** How often to count plants and tags while others change them. */
+const recountMs = 2_000;
 
 /** Where the page should go once it has drawn the list. */
 interface Target {
@@ -59,6 +59,8 @@ export class Garden {
   #loading: AbortController | undefined;
   readonly #counting = new Task();
   #isCountOld = false;
+  #countedAtMs = Number.NEGATIVE_INFINITY;
+  #countTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly api: Api) {}
 
@@ -148,18 +150,26 @@ export class Garden {
     return true;
   }
 
-  /** Counts plants and tags again, together: at once, but not too often. */
+  /** Counts plants and tags again, together. */
   recount(): void {
     this.#isCountOld = true;
     void this.#counting.run(async () => {
       while (this.#isCountOld) {
         this.#isCountOld = false;
+        this.#countedAtMs = performance.now();
         const summary = await this.api.summarize().catch(() => undefined);
         if (summary) this.summary.value = summary;
-        else this.#isCountOld = true;
-        await new Promise((resolve) => setTimeout(resolve, recountMs));
+        else this.recountSoon();
       }
     });
+  }
+
+  recountSoon(): void {
+    const waitMs = Math.max(0, this.#countedAtMs + recountMs - performance.now());
+    this.#countTimer ??= setTimeout(() => {
+      this.#countTimer = undefined;
+      this.recount();
+    }, waitMs);
   }
 
   // What others do.
@@ -167,7 +177,7 @@ export class Garden {
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
     this.fresh.value = new Set(this.list.value.follow(events, this.view()));
-    if (events.length > 0) this.recount();
+    if (events.length > 0) this.recountSoon();
   }
 
   /** After scrolling, other rows are in view. */

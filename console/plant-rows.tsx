@@ -250,7 +250,7 @@ function press(event: KeyboardEvent): void {
   else if (step) {
     event.preventDefault();
     const next = index + step;
-    if (isSelecting && event.shiftKey && plants[next]) selection.extend(index, next);
+    if (isSelecting && event.shiftKey && plants[next]) selection.setRange(index, next, true);
     if (next < 0) focus("filter");
     else focusRow(next);
   } else if (event.key === "Delete" && plant && !isSelecting && garden.canWrite.value) {

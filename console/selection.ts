@@ -57,15 +57,10 @@ export class Selection {
     const from = isRange ? plants.findIndex(({ id }) => id === this.#anchor) : -1;
     const anchor = plants[from];
     const isSelected = anchor ? this.has(anchor) : !this.has(plant);
-    this.#setRange(anchor ? from : index, index, isSelected);
+    this.setRange(anchor ? from : index, index, isSelected);
   }
 
-  /** Selects from one row to the next, as Shift and an arrow key do. */
-  extend(from: number, to: number): void {
-    this.#setRange(from, to, true);
-  }
-
-  #setRange(from: number, to: number, isSelected: boolean): void {
+  setRange(from: number, to: number, isSelected: boolean): void {
     const { plants } = this.garden.list.value;
     this.#set(plants.slice(Math.min(from, to), Math.max(from, to) + 1), isSelected);
     this.#anchor = plants[to]?.id;

@@ -49,7 +49,7 @@ export function start(): void {
     if (session.isSignedIn.value && garden.summary.peek()) garden.recount();
   });
   effect(() => {
-    if (!session.isConnected.value) garden.recount();
+    if (!session.isConnected.value) garden.recountSoon();
   });
 }
 
