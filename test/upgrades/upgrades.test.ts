@@ -79,12 +79,14 @@ describe.each(keptVersions)("the data of version %s", (version) => {
   });
 });
 
-test("a backup of 2.0 is restored after gunzip, as docs/operating.md says", async () => {
-  const backup = join(folder.path, "old.db");
-  const packed = await Bun.file(keptPath("2.0.0", "plants.backup")).bytes();
-  await Bun.write(backup, Bun.gunzipSync(packed));
+test("a backup of 2.0 is restored after gunzip, as the refusal says", async () => {
+  const packed = keptPath("2.0.0", "plants.backup");
   const database = join(folder.path, "restored.db");
-  const restored = await runProgram(["restore", backup, "--database", database]);
-  expect(restored).toMatchObject({ exitCode: 0, errors: "" });
+  const restore = (path: string) => runProgram(["restore", path, "--database", database]);
+  const refused = await restore(packed);
+  expect(refused).toMatchObject({ exitCode: 1, errors: expect.stringContaining(": gunzip < ") });
+  const backup = join(folder.path, "old.db");
+  await Bun.write(backup, Bun.gunzipSync(await Bun.file(packed).bytes()));
+  expect(await restore(backup)).toMatchObject({ exitCode: 0, errors: "" });
   await checkData(database, (await readAnswers("2.0.0")).sqlite);
 });

@@ -44,6 +44,7 @@ export async function restoreSqlite(
   signal: AbortSignal,
 ): Promise<Contents & { readonly kept: string | undefined }> {
   const source = findStore(backup, true);
+  await refuseGzip(backup);
   const { file, lock } = lockTarget(path);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
   try {
@@ -91,6 +92,16 @@ function findStore(path: string, mayBeOthers?: boolean): string {
   } catch (error) {
     throw toOpenError(path, error);
   }
+}
+
+async function refuseGzip(path: string): Promise<void> {
+  const [first, second] = await Bun.file(path).slice(0, 2).bytes();
+  if (first !== 0x1f || second !== 0x8b) return;
+  const advice = `Unpack it first: gunzip < ${path} > ${path}.db`;
+  throw new PlantStoreError(
+    "unavailable",
+    `${path} is compressed, as backups of 2.0 are. ${advice}`,
+  );
 }
 
 /** In another thread, so that Ctrl+C works while SQLite is busy. */
