@@ -37,7 +37,6 @@ const attributes = [
   ["button.client-libraries__select", "role", "tab"],
   ["button[class*=copy-button]:not([aria-label])", "aria-label", "Copy"],
   ["button[class*=copy-button][aria-controls]", "aria-controls", undefined],
-  ["button[role=search]", "aria-label", "Search"],
   ["input[type=checkbox]:not([aria-label])", "aria-label", "Send this field"],
   ["[role=textbox]:not([aria-label])", "aria-label", "Text to send"],
   ["button:is([role=none], [role=search]), aside, .scalar-card", "role", undefined],
