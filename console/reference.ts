@@ -35,7 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
 const attributes = [
   ["button.client-libraries__select:not([aria-label])", "aria-label", "More languages"],
   ["button.client-libraries__select", "role", "tab"],
-  ["button[class*=copy-button]:not([aria-label])", "aria-label", "Copy"],
+  ["button:is([class*=copy-button], .code-copy):not([aria-label])", "aria-label", "Copy"],
   ["button[class*=copy-button][aria-controls]", "aria-controls", undefined],
   ["input[type=checkbox]:not([aria-label])", "aria-label", "Send this field"],
   ["[role=textbox]:not([aria-label])", "aria-label", "Text to send"],
