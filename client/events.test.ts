@@ -23,7 +23,10 @@ async function follow(streams: string[], pages: string[] = []) {
   const fetch = async (url: string, { headers }: RequestInit) => {
     const isStream = new Headers(headers).get("accept") === "text/event-stream";
     asked.push(`${isStream ? "stream" : "page"} ${/after=\d+/.exec(url)}`);
-    if (!isStream) return new Response(pages.shift() ?? "[]");
+    if (!isStream) {
+      const page = pages.shift() ?? "[]";
+      return new Response(page, { status: page.startsWith("[") ? 200 : 404 });
+    }
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode(streams.shift())),
     });
@@ -54,4 +57,12 @@ test("a stream that leaves an event out is given up, and a page has the event", 
     [1, 2],
     ["page after=0", "stream after=0", "page after=0"],
   ]);
+});
+
+test("a page of a proxy's own doesn't end it", async () => {
+  const streams = [`data: ${event(1)}\n\n`, `data: ${event(2)}\n\n`];
+  expect(await follow(streams, ["[]", "<p>Not here"])).toEqual({
+    seen: [1, 2],
+    asked: ["page after=0", "stream after=0", "page after=1", "stream after=1"],
+  });
 });

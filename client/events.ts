@@ -6,6 +6,7 @@
  * Pages are ordinary calls: they retry, renew the token, and report what is wrong. Where no stream
  * begins, as behind a proxy that buffers them, the pages alone bring the events.
  */
+import { hasCode } from "./problem-error.ts";
 import { pause } from "./send.ts";
 import type { EventPage, PlantEvent } from "./types.ts";
 import { quoteIds, toPlant } from "./wire-text.ts";
@@ -39,7 +40,12 @@ export async function* followEvents(
 ): AsyncGenerator<PlantEvent[], never, undefined> {
   let position = after;
   for (let isFirst = true; ; isFirst = false) {
-    const { events, next } = await readPage(position, isFirst);
+    const page = await readPage(position, isFirst).catch((error) => {
+      // A proxy's own page is no reason to end: the next try may reach the service.
+      if (isFirst || !hasCode(error, "unexpected")) throw error;
+      return { events: [], next: undefined };
+    });
+    const { events, next } = page;
     position = events.at(-1)?.seq ?? position ?? 0;
     yield events;
     if (next !== undefined) continue;

@@ -231,7 +231,7 @@ export class Garden {
     });
   }
 
-  /** Plants have another tag now. Their names may have changed meanwhile. */
+  /** Plants have another tag now. Their names may have changed, too. */
   showTagged(plants: readonly Plant[]): void {
     const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
     this.#update(

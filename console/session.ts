@@ -60,7 +60,7 @@ export class Session {
     });
   }
 
-  /** Forgets the token. Whoever calls it loads the page again, which forgets everything else. */
+  /** Forgets the token. The caller then loads the page again, which forgets everything else. */
   signOut(): void {
     this.#storage?.removeItem(storageKey);
   }

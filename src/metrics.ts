@@ -262,7 +262,7 @@ function ifReadable(read: () => number | undefined): number | undefined {
   }
 }
 
-/** Without the one that reads them. */
+/** Without the descriptor that reads the folder. */
 function countDescriptors(): number {
   return readdirSync("/proc/self/fd").length - 1;
 }

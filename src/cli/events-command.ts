@@ -133,7 +133,7 @@ async function showEvents(
   } else if (shown === 0 && isForPeople(call)) call.terminal.say("There are no events.");
 }
 
-/** Pages of events. With `mayMiss`, those that are no longer kept are left out, else a problem. */
+/** Pages of events. With `mayMiss`, skips events that are no longer kept instead of failing. */
 async function* readKept(
   store: PlantStore,
   after: number | undefined,

@@ -1,6 +1,6 @@
 /**
- * What can be listed: plants, plants that a search finds, and tags. Each is read in steps. Whoever
- * reads a list chooses their size, so that other requests can run in between.
+ * What can be listed: plants, plants that a search finds, and tags. Each is read in steps, whose
+ * size the caller chooses, so that other requests can run in between.
  */
 import {
   nameCodePointsMax,
@@ -100,7 +100,7 @@ export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolea
  * The tags of a garden in code point order, with their numbers of plants. Each step counts along
  * the index by tag. A tag that fits into a step is counted in one statement, so its number is exact
  * for that moment. A tag with more plants takes several steps, and a plant that is added or deleted
- * meanwhile counts only if its step comes later.
+ * between them counts only if its step comes later.
  */
 export function scanTags(
   reader: PlantReader,

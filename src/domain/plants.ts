@@ -1,6 +1,6 @@
 /**
- * What callers can do with plants, and its rules. It knows nothing of HTTP, SQL or how writes are
- * grouped.
+ * What callers can do with plants; `rules.ts` decides the writes. It knows nothing of HTTP, SQL or
+ * how writes are grouped.
  */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";

@@ -197,7 +197,7 @@ export interface PlantStorage extends PlantReader, EventReader {
    *
    * Every change to a plant is an event of its garden, stored in the same transaction, unless the
    * storage was opened without events. Events are numbered in the order of their writes, from 1 in
-   * each garden, even those that aren't stored.
+   * each garden, even if they aren't stored.
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
@@ -212,10 +212,10 @@ export interface PlantStorage extends PlantReader, EventReader {
   forgetKeys(nowMs: number): Promise<boolean>;
 
   /**
-   * Looks at a bounded number of gardens after `after`, in the order of their names, and forgets
-   * each one's oldest events as long as they happened before `beforeMs` or, with a quota, are not
-   * among its last ones: as many as it may have keys. In small transactions. Returns the last of
-   * these gardens; absent if there are no more.
+   * Looks at a bounded number of gardens after `after`, in the order of their names. In each, it
+   * forgets events from before `beforeMs` and, with a quota, all but the last ones: as many as the
+   * garden may have keys. In small transactions. Returns the last of these gardens; absent if there
+   * are no more.
    */
   forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }

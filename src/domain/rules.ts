@@ -30,7 +30,7 @@ type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse |
 
 export type HashedWrite = HashedCreate | Exclude<Write, CreateWrite>;
 
-/** Call this on the request's thread, not on the one that commits: hashing takes time. */
+/** Call this on the request's thread, not on the committing one: hashing takes time. */
 export function hashKeys(writes: readonly Write[]): HashedWrite[] {
   return writes.map((write) => {
     if (write.kind !== "create") return write;

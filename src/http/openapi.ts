@@ -76,7 +76,7 @@ const requestIdPattern = "^[A-Za-z0-9._-]{1,128}$";
 const sharedHeaders: Record<string, HeaderDescription> = {
   "X-Request-Id": {
     description:
-      "The id of the request: the one that the client sent, unless it is malformed or contains a token.",
+      "The id of the request. Yours, if you sent a well-formed one that contains no token.",
     example: requestIdExample,
     pattern: requestIdPattern,
     required: true,

@@ -100,7 +100,7 @@ export interface DocumentedOperation extends Operation {
   readonly success: Success;
   /** What else is not a problem. */
   readonly otherSuccess?: Success;
-  /** Besides those that any operation, or any with a body, can have. */
+  /** Without the problems that any operation, or any with a body, can have. */
   readonly problems?: readonly ErrorCode[];
 }
 

@@ -445,7 +445,7 @@ const deletePlant = plantOperation({
     "If-Match": ifMatch,
   },
   refusedHeaders: ["If-None-Match"],
-  success: { status: 204, description: "The plant is gone." },
+  success: { status: 204, description: "The plant is deleted." },
   problems: ["not-found", "precondition-failed"],
   async run({ plants }, { caller, parameters }) {
     await plants.delete(caller, parameters.id, { ifMatch: parameters["If-Match"] });

@@ -106,18 +106,18 @@ async function startServing(
     readiness,
     metrics,
     async drain() {
-      const endsAtMs = performance.now() + drainMs;
+      const startedAtMs = performance.now();
       feed.close();
       // A connection closed right after a response may already carry the next request, whose sender
       // would not know what became of it: so clients are asked to close first.
       await server.closeAfterResponses();
       const stopped = server.stop(false);
-      await Promise.race([stopped, untilIdle(server, feed, endsAtMs)]);
+      await Promise.race([stopped, untilIdle(server, feed, startedAtMs)]);
       await Promise.race([stopped, server.stop(true)]);
       tasks.stop();
       channel.close();
       const finished = writer.drain().then(() => authenticator.noteUses().catch(() => {}));
-      await deadline(finished, endsAtMs - performance.now(), () => {});
+      await deadline(finished, startedAtMs + drainMs - performance.now(), () => {});
     },
   };
 }
@@ -130,10 +130,10 @@ async function startServing(
 async function untilIdle(
   server: Server,
   feed: Pick<EventFeed, "listeners">,
-  endsAtMs: number,
+  startedAtMs: number,
 ): Promise<void> {
-  for (let nowMs = 0; nowMs < endsAtMs; nowMs = performance.now()) {
-    const unread = nowMs < endsAtMs - drainMs + streamEndMs ? 0 : feed.listeners;
+  for (let waitedMs = 0; waitedMs < drainMs; waitedMs = performance.now() - startedAtMs) {
+    const unread = waitedMs < streamEndMs ? 0 : feed.listeners;
     if (server.pendingRequests() <= unread) return;
     await Bun.sleep(idleCheckMs);
   }

@@ -35,7 +35,7 @@ export interface Service {
   readonly storage: Storage;
   /** Rejects if the service has broken down and must end. */
   readonly failed: Promise<never>;
-  /** Stops accepting, finishes what is under way, closes the storage; all of it within 10 s. */
+  /** Stops accepting, finishes what is under way, closes the storage; all of it within 9 s. */
   stop(): Promise<void>;
 }
 

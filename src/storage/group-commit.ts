@@ -15,7 +15,7 @@ import {
 } from "../domain/ports.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 
-/** Whoever counts commits, and reports them. */
+/** Counts commits and reports them. */
 interface CommitObserver {
   /** A group is about to be committed; its first write has waited for that long. */
   onStart?(waitedMs: number): void;

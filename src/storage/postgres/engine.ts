@@ -99,7 +99,7 @@ const reads: Readonly<Record<Order, Reads>> = {
   },
 };
 
-/** The names of a list's columns; not those of a plant, because a list has a tag of its own. */
+/** A list's columns. Not named like a plant's, because a list has a tag of its own. */
 const listed = ["ids", ...contentFields.map((field) => `${field}s`)];
 const plantColumns = ["id", ...contentFields].map((field) => `plants.${field}`).join(", ");
 

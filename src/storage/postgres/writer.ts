@@ -142,7 +142,11 @@ async function createAll(
   });
 }
 
-/** The rows of `createStatement`: what each garden gains, the plants, and their keys. */
+/**
+ * The rows of `createStatement`: what each garden gains, the plants, and their keys. If a garden
+ * gains two plants, the first has `after: 1` and gets the id `last_id - 1`, the second has
+ * `after: 0`.
+ */
 function toRows(writes: readonly PlainCreate[]) {
   const gardens = new Map(
     sortedGardens(writes).map((garden) => [garden, { garden, plants: 0, keys: 0 }]),

@@ -9,8 +9,8 @@ import type { GardenVersion, Write } from "../../domain/ports.ts";
 /** A power of two. */
 const slots = 4_096;
 /**
- * The first half counts all changes, the second half those that are not appends: one before the
- * commit and one after it, so a count is odd while a commit is under way.
+ * The first half counts all changes, the second half changes other than appends. A commit counts
+ * twice, before and after, so a count is odd while a commit is under way.
  */
 const counts = 2 * slots;
 

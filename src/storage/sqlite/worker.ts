@@ -94,7 +94,7 @@ const methods: WorkerMethods = {
   checkFile,
 };
 
-/** Over a connection of its own: the file needn't be the one that is written. */
+/** Over a connection of its own, because it may be another file than the store's. */
 function vacuumInto(source: string, target: string): void {
   try {
     using database = connect(source);

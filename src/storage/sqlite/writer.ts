@@ -58,6 +58,7 @@ export function createWriter(database: Database, options: WriterOptions = {}): W
     try {
       const result = work();
       isWritten = true;
+      // Syncs the log: see `synchronous` in open.ts.
       commit.run();
       return result;
     } catch (error) {
