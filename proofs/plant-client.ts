@@ -93,12 +93,19 @@ export class PlantClient {
     return "done";
   }
 
-  /** Version 0 creates the plant, others replace it. The proof `histories` has preconditions. */
+  /**
+   * Version 0 creates the plant, others replace it, or change its tag alone where it is known to be
+   * there. The proof `histories` has preconditions.
+   */
   put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
-    const { versions = [] } = this.#ledger.find(name) ?? {};
+    const { versions = [], state } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const body = bodyOf(name, undefined, version);
-    return this.#write(`PUT /plants/${id}`, { body }, sent, ({ status }, { state }) => {
+    const isPatch = state === "present" && version % 2 === 1;
+    const body = isPatch
+      ? JSON.stringify({ tag: tagOf(name, version) })
+      : bodyOf(name, undefined, version);
+    const request = `${isPatch ? "PATCH" : "PUT"} /plants/${id}`;
+    return this.#write(request, { body }, sent, ({ status }, { state }) => {
       const isReplaced = status === 200 && state !== "absent";
       const isCreated = status === 201 && state !== "present";
       return isReplaced || isCreated ? { state: "present", versions: [version] } : undefined;

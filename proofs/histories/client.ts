@@ -51,7 +51,7 @@ export class Client {
   /** After an unknown outcome, a read or a create with a key is sent again. */
   async #ask(call: Call): Promise<string> {
     const { operations, seenIds, faults } = this.notebook;
-    const isRead = !["create", "put", "delete"].includes(call.kind);
+    const isRead = !["create", "put", "patch", "delete"].includes(call.kind);
     const isSafe = isRead || (call.kind === "create" && call.key !== undefined);
     for (;;) {
       const operation = await this.#send(call);
@@ -73,7 +73,7 @@ export class Client {
       const raw = await connection.ask(writeCall(call, token));
       const endedAtMs = performance.now();
       const entityTag = raw.headers.get("etag");
-      if (entityTag && (call.kind === "get" || call.kind === "put")) {
+      if (entityTag && "id" in call && call.id !== undefined && call.kind !== "create") {
         seen.push({ id: call.id, ...JSON.parse(`${raw.body}`), entityTag });
       }
       const response = readResponse(call, raw);
@@ -126,6 +126,10 @@ function writeCall(call: Call, token: string): string {
       const given = id === undefined ? "" : `"id":${id},`;
       const body = `{${given}"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
       return write(kind === "create" ? "POST /plants" : `PUT /plants/${id}`, body);
+    }
+    case "patch": {
+      const { name, tag } = call;
+      return write(`PATCH /plants/${call.id}`, JSON.stringify({ name, tag }));
     }
     case "delete":
       return write(`DELETE /plants/${call.id}`);

@@ -20,6 +20,7 @@ type IfMatch = Seen | "*";
 export type Call =
   | (Partial<Plant> & Content & { readonly kind: "create"; readonly key?: string })
   | (Plant & { readonly kind: "put"; readonly ifMatch?: IfMatch; readonly isForNew?: boolean })
+  | (Partial<Content> & { readonly kind: "patch"; readonly id: bigint; readonly ifMatch?: IfMatch })
   | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: IfMatch }
   | { readonly kind: "get"; readonly id: bigint }
   | { readonly kind: "count"; readonly of: "plants" | "lastEvent" }
@@ -87,6 +88,8 @@ export class Garden {
         return this.#create(call, user);
       case "put":
         return this.#put(call, user);
+      case "patch":
+        return this.#patch(call, user);
       case "delete":
         return this.#delete(call, user);
       case "get": {
@@ -126,6 +129,16 @@ export class Garden {
     const garden = isSame ? this : this.#with({ id, name, tag }, user);
     const content = { name, tag };
     return { garden, response: found ? `200 ${render(content)}` : created(id, content) };
+  }
+
+  #patch({ id, ifMatch, ...change }: CallOf<"patch">, user: string): Outcome {
+    const found = this.#find(id);
+    if (!found) return this.#unchanged("404");
+    if (!matches(ifMatch, found)) return this.#unchanged("412");
+    const { name = found.name, tag = found.tag } = change;
+    const isSame = found.name === name && found.tag === tag;
+    const garden = isSame ? this : this.#with({ id, name, tag }, user);
+    return { garden, response: `200 ${render({ name, tag })}` };
   }
 
   #delete({ id, ifMatch }: CallOf<"delete">, user: string): Outcome {

@@ -79,6 +79,8 @@ export function* plan(
       // As clients change a plant: what somebody else puts in between must not be lost.
       { kind: "put", name, tag, id, ...pickSeen(id) },
       { kind: "put", name, tag, id, ...pickSeen(id) },
+      { kind: "patch", name, id },
+      { kind: "patch", tag, id, ...pickSeen(id) },
       { kind: "create", ...fresh },
       { kind: "create", ...fresh, id: pick(ids) },
     ]);

@@ -71,8 +71,8 @@ export function scanPlants(
       const items = await reader.list(garden, position, plants, { tag, order, textMax });
       position = items.at(-1)?.id ?? position;
       // Fewer than asked for: the list ended, or the next plant didn't fit.
-      const hasRoom = textMax === undefined || textOf(items) <= textMax - itemTextMax;
-      return { items, looks: items.length, isLast: items.length < plants && hasRoom };
+      const hasRoom = () => textMax === undefined || textOf(items) <= textMax - itemTextMax;
+      return { items, looks: items.length, isLast: items.length < plants && hasRoom() };
     },
   };
 }

@@ -124,11 +124,9 @@ export function isSameContent(one: PlantContent, other: PlantContent): boolean {
   return contentFields.every((field) => one[field] === other[field]);
 }
 
-/** In UTF-16 units. */
-export function textLength(content: PlantContent): number {
-  let length = 0;
-  for (const field of contentFields) length += content[field].length;
-  return length;
+/** In UTF-16 units. Field by field: a loop over their names takes several times as long. */
+export function textLength({ name, tag }: PlantContent): number {
+  return name.length + tag.length;
 }
 
 const addedFields = contentFields.slice(2);

@@ -109,7 +109,7 @@ export function createApp(deps: AppDeps): App {
       const route = checkPath(incoming);
       const operation = checkMethod(incoming, route);
       if (operation?.scope) {
-        found.caller ??= await authenticate(incoming.token, reserved);
+        found.caller ??= await authenticate(incoming, reserved);
         // Counts even if the request is refused later.
         found.level = limiter?.take(found.caller);
         checkRate(found.level);
@@ -134,11 +134,14 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  async function authenticate(token: string | undefined, reserved: Reservation): Promise<Caller> {
+  /** Fails if the garden that the token opens has no room for the body. */
+  async function authenticate(incoming: IncomingRequest, reserved: Reservation): Promise<Caller> {
+    const { token, body } = incoming;
     if (token === undefined) throw unauthenticated;
     const caller = await authenticator.authenticate(token);
-    reserved.moveTo(caller.garden);
-    return caller;
+    if (reserved.tryMoveTo(caller.garden)) return caller;
+    body.isRefused = true;
+    throw overloaded;
   }
 
   function checkRate(level: number | undefined): void {

@@ -50,12 +50,12 @@ export class Reservation {
     if (!this.tryAdd(bytes)) throw overloaded;
   }
 
-  /** Counts for another garden from now on. Fails with `overloaded` if there is no room. */
-  moveTo(queue: string): void {
+  /** Counts for another garden from now on. Returns whether that has room. */
+  tryMoveTo(queue: string): boolean {
     const bytes = this.#bytes;
-    this.add(-bytes);
+    this.tryAdd(-bytes);
     this.queue = queue;
-    this.add(bytes);
+    return this.tryAdd(bytes);
   }
 
   release(): void {

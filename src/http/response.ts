@@ -26,8 +26,10 @@ export function renderPlant(plant: Plant, include: Include): string {
 
 /** What a client sees of a plant, to be rendered as JSON. */
 export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
-  const content = contentOf(plant);
-  return include === "id" ? { id: exactId(plant.id), ...content } : content;
+  if (include !== "id") return contentOf(plant);
+  // Field by field: a spread takes several times as long.
+  const { id, name, tag } = plant;
+  return { id: exactId(id), name, tag } satisfies Record<keyof Plant, unknown>;
 }
 
 /** TypeScript doesn't know this standard function yet. */

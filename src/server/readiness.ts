@@ -10,7 +10,7 @@ import { deadline } from "../async/deadline.ts";
 import { noGarden } from "../async/fair-queue.ts";
 import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { Write } from "../domain/ports.ts";
+import { GardenLocked, type Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -88,6 +88,8 @@ export class Readiness {
     await this.storage.ping();
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {
+        // Another instance is trying, too.
+        if (error instanceof GardenLocked) return;
         if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
       });
       this.noteCommit();

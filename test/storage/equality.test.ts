@@ -58,6 +58,12 @@ function makeGroups(seed: number): Write[][] {
       return any([
         put({ ...named, ...content, preconditions: { ifMatch, ifNoneMatch } }),
         { ...remove(named.id, named.garden), preconditions: { ifMatch } },
+        {
+          ...remove(named.id, named.garden),
+          kind: "patch",
+          change: any([{ tag: "hall" }, { name: "Plant 1" }, content]),
+          preconditions: { ifMatch },
+        },
       ]);
     },
     (nowMs) => {

@@ -104,8 +104,9 @@ function fallback(
 const brokenClients = new WeakSet<ClientBase>();
 
 /**
- * The last warning of each connection. If somebody cancels a commit while it waits for its standby,
- * the server reports success with only a warning, but a failover would lose the commit.
+ * The last warning of each connection about its standby. If somebody cancels a commit while it
+ * waits for that, the server reports success with only a warning, but a failover would lose the
+ * commit. Other warnings, such as one to vacuum, say nothing about a commit.
  */
 export const warnings = new WeakMap<ClientBase, unknown>();
 
@@ -119,7 +120,7 @@ export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool
       // Right away: the connection may break before the pool hands it out.
       client.on("error", () => brokenClients.add(client));
       client.on("notice", (notice) => {
-        if (notice.code?.startsWith("01")) warnings.set(client, notice);
+        if (notice.routine === "SyncRepWaitForLSN") warnings.set(client, notice);
       });
       await inTime(client, limits, checkServer(client));
     },

@@ -131,26 +131,21 @@ function lockTarget(path: string): { file: string; lock: Database } {
 }
 
 /**
- * Its numbers are higher than any in the backup and in the store that it replaces. Without the
- * backup's events, the ones that are kept have no gap.
+ * Numbers the next events higher than any in the backup and in the store that it replaces. Without
+ * the backup's events, the ones that are kept have no gap.
  */
 function startNewLog(file: string, replaced: string): void {
-  const last = findLastEvent(replaced);
   using database = connect(file);
   database.run("DELETE FROM events");
-  const raise = database.query("UPDATE gardens SET last_event = max(last_event, ?) + ?");
-  raise.run(last, skippedEvents);
-}
-
-/** The highest number in a store; 0 if it can't be read, which may be why it is replaced. */
-function findLastEvent(file: string): bigint {
   try {
-    using database = connect(file);
-    const statement = "SELECT max(last_event) AS last FROM gardens";
-    return database.query<{ last: bigint | null }, []>(statement).get()?.last ?? 0n;
+    database.query("ATTACH ? AS replaced").run(replaced);
+    database.run(`INSERT INTO gardens (garden, last_id, plants, keys, last_event)
+      SELECT garden, 0, 0, 0, last_event FROM replaced.gardens WHERE true
+      ON CONFLICT DO UPDATE SET last_event = max(last_event, excluded.last_event)`);
   } catch {
-    return 0n;
+    // There is none, or it is corrupt, which may be why it is replaced.
   }
+  database.run(`UPDATE gardens SET last_event = last_event + ${skippedEvents}`);
 }
 
 /** The name `file` always leads to a store: to the old one, then to the new one. */
