@@ -208,7 +208,7 @@ class Garden {
     const state = this.#stateOf(id);
     if (!state.content) return { kind: "missing" };
     if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
-    const content = { ...state.content, ...change };
+    const content = contentOf({ ...state.content, ...change });
     this.#store(id, state, write, content);
     return { kind: "patched", content };
   }
