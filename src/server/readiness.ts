@@ -12,6 +12,7 @@ import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { GardenLocked, type Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
+import { storageError } from "../storage/failures.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 
@@ -88,9 +89,8 @@ export class Readiness {
     await this.storage.ping();
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {
-        // Another instance is trying, too.
-        if (error instanceof GardenLocked) return;
-        if (!(error instanceof PlantStoreError) || error.code !== "storage-full") throw error;
+        if (error instanceof PlantStoreError && error.code === "storage-full") return;
+        throw error instanceof GardenLocked ? storageError("unavailable", error) : error;
       });
       this.noteCommit();
     }
