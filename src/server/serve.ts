@@ -7,7 +7,8 @@
  *     stop            streams of events end; each response closes its connection
  *     after 0.1 s     the port closes (port.ts)
  *     after   1 s     clients that don't read the end of their streams are cut off (listener.ts)
- *     after   8 s     so are all other requests; commits under way end (listener.ts)
+ *     after   8 s     so are all other requests; commits have ended by then, or end as the storage
+ *                     closes (listener.ts)
  *     after   9 s     nobody waits any more, not even for the storage to close
  *     after  10 s     `docker stop` would kill the process
  */

@@ -28,6 +28,7 @@ export interface ConnectionMode {
  * - a commit is confirmed once it's on disk here, and on the standby if the server waits for one,
  *   and a warning that it isn't gets through;
  * - waiting for a lock ends with `statement_timeout`, except in writes, which set a `lock_timeout`;
+ * - an instance that vanishes within a transaction doesn't keep its gardens locked;
  * - pages are read in index order, even if the server has no statistics yet, or planned the
  *   statement while the table was small;
  * - a named statement is planned once, and never compiled;
@@ -36,6 +37,7 @@ export interface ConnectionMode {
 const settings = {
   client_min_messages: "warning",
   lock_timeout: 0,
+  idle_in_transaction_session_timeout: 10_000,
   enable_bitmapscan: "off",
   enable_seqscan: "off",
   plan_cache_mode: "force_generic_plan",
