@@ -68,15 +68,15 @@ class Search {
 
 /**
  * Lets everything happen that can and changes nothing: no other order needs to be tried for it.
- * Exceptions are a put, which may change something later with the same response, and what would
- * make it too late for a call whose effect is unknown.
+ * Exceptions are a put or patch, which may change something later with the same response, and what
+ * would make it too late for a call whose effect is unknown.
  */
 function settle(garden: Garden, operations: readonly Operation[]): readonly Operation[] {
   const unknown = operations.filter(({ response }) => response === undefined);
   const dueMs = Math.min(...unknown.map(({ endedAtMs }) => endedAtMs));
   const settled = nextOf(operations).filter(({ call, response, calledAtMs }) => {
     if (response === undefined || calledAtMs > dueMs) return false;
-    if (call.kind === "put" && response.startsWith("200")) return false;
+    if (["put", "patch"].includes(call.kind) && response.startsWith("200")) return false;
     const outcome = garden.take(call);
     return outcome.garden === garden && outcome.response === response;
   });
