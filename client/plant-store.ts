@@ -184,7 +184,8 @@ export class PlantStore {
       signal,
     });
     const { name, tag = "" } = draft;
-    const stored = await this.#findStored(response, id, { name, tag }, signal);
+    const sent = { name, tag } satisfies Record<PlantField, string>;
+    const stored = await this.#findStored(response, id, sent, signal);
     const created = response.status === 201;
     return { ...(stored ?? parse(response, created ? 201 : 200, parsePlant)), created };
   }

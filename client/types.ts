@@ -80,6 +80,9 @@ export interface Plant {
 /** What a plant says, besides its id. */
 export type PlantField = Exclude<keyof Plant, "id">;
 
+/** A plant, where all its fields are named; else `never`, so nothing compiles. */
+export type Whole<Named extends PlantField> = [PlantField] extends [Named] ? Plant : never;
+
 export interface PlantDraft {
   /** 1 to 200 Unicode code points, not only white space, kept as sent. */
   readonly name: string;

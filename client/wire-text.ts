@@ -8,6 +8,7 @@ import type {
   PlantField,
   StoredPlant,
   TagCount,
+  Whole,
 } from "./types.ts";
 
 /** What the service accepts in one request. */
@@ -124,7 +125,7 @@ export function readEtag(headers: Headers): string {
 }
 
 export function requireTexts(item: object): Pick<Plant, PlantField> {
-  const plant = item as Plant;
+  const plant: Whole<"name" | "tag"> = item as Plant;
   if (typeof plant.name === "string" && typeof plant.tag === "string") return plant;
   throw new TypeError("A field is missing.");
 }

@@ -4,6 +4,7 @@
  */
 import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
+import type { Whole } from "../client/types.ts";
 import type { ActivityLine } from "./activity.ts";
 import { message } from "./message.ts";
 import { Button, Dialog, focusSoon, onEscape, PlantLink } from "./parts.tsx";
@@ -83,7 +84,7 @@ function Change({
   before = plant,
   isGone,
 }: ActivityLine["plants"][number] & { isGone: boolean }) {
-  const { id, name, tag } = plant;
+  const { id, name, tag }: Whole<"name" | "tag"> = plant;
   if (isGone) return <bdi>{name}</bdi>;
   return (
     <>

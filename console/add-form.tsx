@@ -1,5 +1,5 @@
 /** The form that adds a plant. */
-import { makeIdempotencyKey, toRefusal } from "./api.ts";
+import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { Form, TextField } from "./form.tsx";
 import { message } from "./message.ts";
 import { Button, focus, onEscape } from "./parts.tsx";
@@ -58,8 +58,11 @@ async function add(): Promise<void> {
   if (!/^\s*(?:-?\d+)?\s*$/.test(id)) {
     return form.showError("id", "Must be a whole number, or empty.");
   }
-  const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) };
-  const draftText = JSON.stringify([name, tag, id]);
+  const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) } satisfies Record<
+    keyof Plant,
+    unknown
+  >;
+  const draftText = JSON.stringify(form.values.value);
   const idempotencyKey = pendingKeys.get(draftText) ?? makeIdempotencyKey();
   pendingKeys.set(draftText, idempotencyKey);
   try {

@@ -5,6 +5,7 @@ import {
   type Page,
   type Plant,
   type PlantEvent,
+  type PlantField,
   PlantStore,
   type PlantStoreOptions,
   PlantStoreProblem,
@@ -45,8 +46,11 @@ export const tagsMax = 5_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
-export const editedFields = ["name", "tag"] as const;
-export type EditedField = (typeof editedFields)[number];
+export type EditedField = PlantField;
+export const editedFields = Object.keys({ name: true, tag: true } satisfies Record<
+  EditedField,
+  true
+>) as EditedField[];
 
 /** Somebody else changed the plant, or deleted it if `theirs` is absent. */
 export class Conflict extends Error {

@@ -108,7 +108,8 @@ export class Card {
   edit(): void {
     const { plant } = this.shown.value;
     if (!plant) return;
-    this.form.reset({ name: plant.name, tag: plant.tag });
+    const { name, tag } = plant;
+    this.form.reset({ name, tag } satisfies Record<EditedField, string>);
     this.shown.value = { plant, isEditing: true };
     this.form.focusOn("name");
   }

@@ -1,11 +1,11 @@
 /** Forms and their fields. The service validates; each error is shown at its field. */
 import { batch, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { describeError, toRefusal } from "./api.ts";
+import { describeError, type Plant, toRefusal } from "./api.ts";
 import { Task } from "./message.ts";
 import { focusSoon, onText } from "./parts.tsx";
 
-type Field = "name" | "tag" | "id";
+type Field = keyof Plant;
 
 const empty = { name: "", tag: "", id: "" };
 const noErrors = { ...empty, form: "" };

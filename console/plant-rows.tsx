@@ -2,8 +2,10 @@
  * The table of plants. The page has only the rows near the window, so ten thousand plants scroll
  * like ten. ARIA attributes give the row numbers of the whole list.
  */
+
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { Whole } from "../client/types.ts";
 import { go } from "./address.ts";
 import { Button, focus } from "./parts.tsx";
 import type { ListedPlant } from "./plant-list.ts";
@@ -138,7 +140,8 @@ export function PlantRows() {
 
 /** The whole row is a button, or a checkbox while somebody is selecting. */
 function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: number }) {
-  const { id, name, tag, goneBecause = "" } = plant;
+  const { id, goneBecause = "" } = plant;
+  const { name, tag }: Whole<"name" | "tag"> = plant;
   const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
   const opener = <Button class="opener" aria-haspopup="dialog" label={text} />;
   return (

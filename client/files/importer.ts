@@ -3,6 +3,7 @@
 import { makeIdempotencyKey, type Plant, type PlantStore } from "../plant-store.ts";
 import { hasCode } from "../problem-error.ts";
 import { renderDraft, toBulks } from "../wire-text.ts";
+import { fieldNames } from "./csv.ts";
 import { renderCount, renderDuration } from "./renderer.ts";
 import type { RefusedRow, ValidRow } from "./rows.ts";
 
@@ -98,8 +99,10 @@ export class Importer {
   }
 
   #compare(row: ValidRow, id: bigint, plant: Plant | undefined): void {
-    const { name, tag = "" } = row.draft;
-    if (plant?.name === name && plant.tag === tag) this.alreadyThere++;
+    const isSame = fieldNames.every(
+      (field) => field === "id" || plant?.[field] === (row.draft[field] ?? ""),
+    );
+    if (isSame) this.alreadyThere++;
     else this.#refuse(row, `another plant has the id ${id}`);
   }
 

@@ -26,10 +26,12 @@ export class PlantRenderer {
     this.#count += plants.length;
     switch (this.#format) {
       case "csv":
-        for (const { name, tag } of plants) {
-          if (formula.test(name) || formula.test(tag)) this.#formulas++;
+        for (const { id, ...texts } of plants) {
+          if (Object.values(texts).some((text) => formula.test(text))) this.#formulas++;
         }
-        return plants.map(({ id, name, tag }) => renderCsvRecord([`${id}`, name, tag])).join("");
+        return plants
+          .map((plant) => renderCsvRecord(fieldNames.map((field) => String(plant[field]))))
+          .join("");
       case "jsonl":
         return plants.map((plant) => `${renderDraft(plant)}\n`).join("");
       case "json":

@@ -1,7 +1,7 @@
 /** The rows of a file of plants: CSV, JSON Lines or a JSON array. The whole file is in memory. */
 
 import { itemsOf, parseJsonObject } from "../../src/json-text.ts";
-import type { PlantDraft } from "../plant-store.ts";
+import type { PlantDraft, PlantField } from "../plant-store.ts";
 import { type CsvRecord, type FieldName, fieldNames, findSeparator, scanCsvRecord } from "./csv.ts";
 
 export interface Line {
@@ -160,7 +160,7 @@ function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading
     return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
   }
   const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
-  const draft = { name: read("name"), tag: read("tag") };
+  const draft = { name: read("name"), tag: read("tag") } satisfies Record<PlantField, unknown>;
   const id = read("id");
   if (id === "") return { draft };
   if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
@@ -199,7 +199,7 @@ function readJsonPlant(text: string): Reading {
   if (!object) return { error: "this is not a JSON object" };
   const { members, repeatedKeys } = object;
   for (const key in members) {
-    if (key !== "id" && key !== "name" && key !== "tag") {
+    if (!fieldNames.some((each) => each === key)) {
       return { error: `there is no field ${JSON.stringify(key)}` };
     }
   }

@@ -1,5 +1,5 @@
 /** `plantstore events`: what happened in a garden, what is happening, and all of it to a URL. */
-import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
+import type { PlantEvent, PlantStore, Whole } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { integer, type Parser, parseDuration } from "../config.ts";
 import { CliError, usageError } from "./cli-error.ts";
@@ -182,7 +182,8 @@ function createPrinter(call: Call): (events: readonly PlantEvent[]) => void {
   };
 }
 
-function toRow({ seq, at, user, type, plant: { id, name, tag } }: PlantEvent): string[] {
+function toRow({ seq, at, user, type, plant }: PlantEvent): string[] {
+  const { id, name, tag }: Whole<"name" | "tag"> = plant;
   const what = type.replace("plant.", "");
   return [String(seq), renderTime(Date.parse(at)), user, what, String(id), name, tag];
 }

@@ -1,7 +1,14 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
 import { PlantRenderer, renderCount } from "../../client/files/renderer.ts";
-import type { Deletion, ListOptions, Plant, PlantStore } from "../../client/plant-store.ts";
+import type {
+  Deletion,
+  ListOptions,
+  Plant,
+  PlantField,
+  PlantStore,
+  Whole,
+} from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { renderDraft } from "../../client/wire-text.ts";
 import { integer } from "../config.ts";
@@ -44,7 +51,8 @@ export const addPlantCommand = serviceCommand({
   async run(store, call) {
     const [name = ""] = call.words;
     const id = readFlag(call, "id", plantId);
-    show(call, "Added", await store.create({ name, tag: textFlag(call, "tag"), id }));
+    const draft = { name, tag: textFlag(call, "tag"), id } satisfies Record<keyof Plant, unknown>;
+    show(call, "Added", await store.create(draft));
   },
 });
 
@@ -130,7 +138,10 @@ export const editPlantCommand = serviceCommand({
     "plantstore plants edit --tag pond -- -7",
   ],
   async run(store, call) {
-    const change = { name: textFlag(call, "name"), tag: textFlag(call, "tag") };
+    const change = { name: textFlag(call, "name"), tag: textFlag(call, "tag") } satisfies Record<
+      PlantField,
+      unknown
+    >;
     if (change.name === undefined && change.tag === undefined) {
       throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
     }
@@ -247,6 +258,6 @@ function show(call: Call, done: string, plant: Plant): void {
 }
 
 function renderPlants(plants: readonly Plant[], hasHeader: boolean): string {
-  const rows = plants.map(({ id, name, tag }) => [String(id), name, tag]);
+  const rows = plants.map(({ id, name, tag }: Whole<"name" | "tag">) => [String(id), name, tag]);
   return renderTable(hasHeader ? [["ID", "NAME", "TAG"], ...rows] : rows);
 }
