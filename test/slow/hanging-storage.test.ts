@@ -114,13 +114,3 @@ describe.concurrent("it isn't ready until a write can be committed again, and a 
     { retry: 2 },
   );
 });
-
-test("a garden that somebody has locked does not make the whole instance unready", async () => {
-  await using service = await start("PostgreSQL", 2);
-  const other = new Client(service.database);
-  await other.connect();
-  await other.query("BEGIN; SELECT * FROM gardens FOR UPDATE");
-  expect((await create(service)).status).toBe(503);
-  expect(await isReady(service)).toBe(true);
-  await other.end();
-});
