@@ -31,7 +31,7 @@ async function open(names: readonly string[], query = {}) {
 }
 
 describe("a garden", () => {
-  test("shows its plants, and a search with how many it found", async () => {
+  test("shows its plants, and those with words, an id or a tag, with how many", async () => {
     const { garden, namesOf, title } = await open(["Fern:shade", "Ivy:wall", "Tree fern"]);
     expect([namesOf(), title()]).toEqual([["Fern", "Ivy", "Tree fern"], "3 plants"]);
     garden.show({ q: "fern" });
@@ -39,9 +39,11 @@ describe("a garden", () => {
     await until(() => !garden.isComing.value);
     expect([namesOf(), title()]).toEqual([["Fern", "Tree fern"], "2 plants"]);
     expect(toText(announcement.value)).toBe("2 plants with “fern”");
-    garden.show({ tag: "wall" });
-    await until(() => !garden.isComing.value);
-    expect([namesOf(), title()]).toEqual([["Ivy"], "1 plant"]);
+    for (const query of [{ tag: "wall" }, { q: "2" }]) {
+      garden.show(query);
+      await until(() => !garden.isComing.value);
+      expect([namesOf(), title()]).toEqual([["Ivy"], "1 plant"]);
+    }
   });
 
   test("says that it found 500 or more while a search goes on", async () => {

@@ -27,6 +27,7 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
   for (const [text, error] of [
     ["", "Paste a token first."],
     ["plant_x", "This is not a whole token. Copy all of it again."],
+    [`plant_${"x".repeat(49)}`, "This has a typo: its checksum doesn't match. Copy it again."],
     [makeToken(), "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked."],
   ] as const) {
     await session.signIn(text, true);
@@ -40,7 +41,18 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
   const next = new Session({ url, fetch }, storage);
   expect((await next.api.me()).user).toBe("alice");
   next.signOut();
-  expect(new Session({ url, fetch }, storage).isSignedIn.value).toBe(false);
+  const last = new Session({ url, fetch }, storage);
+  expect(last.isSignedIn.value).toBe(false);
+  void last.api.me();
+  await last.signIn(`export PLANTSTORE_TOKEN="${token}"`, false);
+  await until(() => last.isSignedIn.value);
+  expect(storage.items).toEqual({});
+});
+
+test("a session says that a proxy wants people to sign in", async () => {
+  const session = new Session({ url, fetch: async () => new Response("<html>") }, undefined);
+  await session.signIn("somebody", false);
+  expect(session.error.value).toContain("Something other than the service responded");
 });
 
 test("after a revocation, any token to the same garden goes on with what was begun", async () => {

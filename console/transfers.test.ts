@@ -11,7 +11,8 @@ const { fetch, makeGarden } = openState();
 async function open(names: readonly string[] = []) {
   const api = new Api({ url, token: await makeGarden(names), fetch });
   const downloads: { name: string; text: Promise<string> }[] = [];
-  const transfers = new Transfers(new Garden(api));
+  const garden = new Garden(api);
+  const transfers = new Transfers(garden);
   dismissUndo();
   const download = (file: Blob, name: string) => downloads.push({ name, text: file.text() });
   const end = () => until(() => transfers.card.value !== undefined && !transfers.isRunning.value);
@@ -21,7 +22,7 @@ async function open(names: readonly string[] = []) {
   };
   const note = () => transfers.card.value?.note;
   const stored = async () => (await api.page()).plants.map(({ name }) => name);
-  return { transfers, download, downloads, press, note, stored };
+  return { garden, transfers, download, downloads, press, note, stored };
 }
 
 test("an import sends nothing before it is told to, and can be undone and done again", async () => {
@@ -52,12 +53,16 @@ test("an import of a file with an invalid row adds nothing, and names the row", 
   expect([note(), await stored()]).toEqual(["The file has no plants.", []]);
 });
 
-test("an export has every plant", async () => {
-  const { transfers, download, downloads, note } = await open(["Fern:shade", "Ivy"]);
+test("an export has the plants that are shown, and warns of formulas", async () => {
+  const { garden, transfers, download, downloads, note } = await open(["=F:shade", "Ivy"]);
   await transfers.export(download);
-  expect(note()).toBe("Exported 2 plants.");
+  expect(note()).toMatch(/^Exported 2 plants\. 1 plant has a name or tag that starts with =/);
   expect(downloads[0]?.name).toBe("plants.csv");
-  expect(await downloads[0]?.text).toBe("id,name,tag\r\n1,Fern,shade\r\n2,Ivy,\r\n");
+  expect(await downloads[0]?.text).toBe("id,name,tag\r\n1,=F,shade\r\n2,Ivy,\r\n");
+  garden.show({ tag: "" });
+  await until(() => !garden.isComing.value);
+  await transfers.export(download);
+  expect([note(), downloads[1]?.name]).toEqual(["Exported 1 plant.", "untagged-plants.csv"]);
 });
 
 test("a message isolates names and cuts the ones in quotes", () => {

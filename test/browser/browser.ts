@@ -29,8 +29,6 @@ export function watchPages(): void {
 }
 
 export interface PageOptions extends BrowserContextOptions {
-  /** The test controls the page's clock. */
-  readonly hasClock?: boolean;
   /** No other test uses the page, before or after. */
   readonly isFresh?: boolean;
 }
@@ -77,7 +75,7 @@ export async function openPage(
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise<Page> {
+async function makePage({ isFresh, ...options }: PageOptions): Promise<Page> {
   if (!browser) throw new Error("There is no browser.");
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
@@ -104,7 +102,6 @@ async function makePage({ hasClock, isFresh, ...options }: PageOptions): Promise
       });
     });
   });
-  if (hasClock) await page.clock.install();
   return page;
 }
 

@@ -17,13 +17,6 @@ import {
 
 const testGarden = useConsole();
 
-const phone = {
-  viewport: { width: 390, height: 700 },
-  deviceScaleFactor: 2,
-  hasTouch: true,
-  isMobile: true,
-} as const;
-
 const many = Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" }));
 
 /** Somebody else, who changes the garden. */
@@ -182,25 +175,6 @@ testGarden(
     await page.click("#close-activity");
     await page.waitForSelector("#open-activity:focus");
     expect(await page.isVisible("#activity")).toBe(false);
-  },
-);
-
-testGarden(
-  "the activity panel covers a small screen, and one click passes over an import",
-  { ...phone, plants: somePlants, access: { user: "alice", garden: "small" }, isSignedIn: false },
-  async (garden) => {
-    const { page, token } = garden;
-    await (await meet(garden, "bob"))("POST /plants/bulk", many);
-    await (await meet(garden, "carol"))("DELETE /plants/2");
-    await signIn(page, token);
-    await page.click("#open-activity");
-    await page.waitForSelector("#activity li:has-text('bob added 199 or more plants: Fig 300,')");
-    await inspect(page, "390-activity");
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    await page.click("#earlier");
-    await page.waitForSelector("#activity li:has-text('bob added 300 plants: Fig 300,')");
-    await page.click("#close-activity");
-    await page.waitForSelector("#open-activity:focus");
   },
 );
 

@@ -8,9 +8,10 @@ const testGarden = useConsole();
 const touch = { deviceScaleFactor: 2, hasTouch: true, isMobile: true };
 const height = 700;
 
+/** More than the activity panel shows at first. */
 const plants = [
   ...somePlants,
-  ...Array.from({ length: 20 }, (_, index) => ({ name: `Fig ${index}`, tag: `bed ${index}` })),
+  ...Array.from({ length: 200 }, (_, at) => ({ name: `Fig ${at}`, tag: `bed ${at % 20}` })),
 ];
 
 /** Everything that can be tapped, and is smaller than a fingertip. */
@@ -90,5 +91,12 @@ testGarden(
         expect(bottom).toBeLessThanOrEqual(noticeTop);
       }
     });
+
+    await page.click("#open-activity");
+    await page.click("#earlier");
+    await page.waitForSelector("#earlier", { state: "detached" });
+    await check("activity");
+    await page.click("#close-activity");
+    await page.waitForSelector("#open-activity:focus");
   },
 );

@@ -3,25 +3,11 @@ import { afterAll, beforeAll, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import type { Storage } from "../../src/storage/storage.ts";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { create } from "../storage/tested-storage.ts";
 import { isBrowserMissing, openPage, type PageOptions, watchPages } from "./browser.ts";
 
 let gardens = 0;
-
-/** Uses the storage next to the service, as commands do. */
-async function withStorage<Result>(
-  { database }: RunningService,
-  work: (storage: Storage) => Promise<Result>,
-): Promise<Result> {
-  const storage = await openStorage(database, { isServing: false });
-  try {
-    return await work(storage);
-  } finally {
-    await storage.close();
-  }
-}
 
 export interface NewPlant {
   readonly name: string;
@@ -41,16 +27,12 @@ export async function makeGarden(
   const writes = plants.map(({ id, ...plant }, index) =>
     create({ garden, id: BigInt(id ?? index + 1), ...plant }),
   );
-  return withStorage(service, async (storage) => {
-    await storage.apply(writes);
-    return (await issueToken(storage, { user, ...token }, Date.now())).token;
-  });
-}
-
-export async function revokeTokens(service: RunningService): Promise<void> {
-  await withStorage(service, async (storage) => {
-    for (const { id } of await storage.listTokens()) await storage.revokeToken(id, Date.now());
-  });
+  // Next to the service, as commands do.
+  const storage = await openStorage(service.database, { isServing: false });
+  await storage.apply(writes);
+  const issued = await issueToken(storage, { user, ...token }, Date.now());
+  await storage.close();
+  return issued.token;
 }
 
 /** The names of the plants that the service has, by id. */

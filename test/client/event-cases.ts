@@ -1,6 +1,6 @@
 /** The client and a garden's events: pages, streams, and what breaks streams. */
 import assert from "node:assert/strict";
-import { type PlantEvent, PlantStoreProblem } from "../../client/plant-store.ts";
+import type { PlantEvent } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
 export const range = (from: number, to: number) =>
@@ -97,11 +97,5 @@ export const eventCases: ClientCases = {
     const waiting = collect(store.events({ after: 0, signal: controller.signal }));
     setTimeout(() => controller.abort(new RangeError("enough")), 50);
     assert.equal((await failure(waiting, RangeError)).message, "enough");
-  },
-
-  async "says that events are gone, rather than leave some out"({ store }) {
-    await store.create({ name: "Fern" });
-    const { code, status } = await failure(collect(store.events({ after: 7 })), PlantStoreProblem);
-    assert.deepEqual([code, status], ["gone", 410]);
   },
 };

@@ -11,8 +11,8 @@ export type Breakage = "before" | "after" | "midway" | "silent";
 
 export interface FaultyProxy {
   readonly url: string;
-  /** The next requests break like this, or not, one after the other; later ones do not. */
-  breakNext(...breakages: (Breakage | undefined)[]): void;
+  /** The next requests break like this, one after the other; later ones do not. */
+  breakNext(...breakages: Breakage[]): void;
   /** From now on, the head of a stream comes, and nothing after it. */
   bufferStreams(): void;
   /** Breaks all connections. */
@@ -24,7 +24,7 @@ const lostBytes = 5;
 
 export async function openFaultyProxy(target: string, ownPort = 0): Promise<FaultyProxy> {
   const { hostname, port } = new URL(target);
-  const planned: (Breakage | undefined)[] = [];
+  const planned: Breakage[] = [];
   const sockets = new Set<Socket>();
   let isBuffering = false;
 

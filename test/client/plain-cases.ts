@@ -8,14 +8,6 @@ import { type ClientCases, collect, failure, openStore } from "./client-case.ts"
 const idMax = 2n ** 63n - 1n;
 
 export const plainCases: ClientCases = {
-  async "knows whose the token is, and counts plants"({ store }) {
-    const { etag, ...created } = await store.create({ name: "Fern", tag: "shade" });
-    assert.deepEqual(created, { id: 1n, name: "Fern", tag: "shade", replayed: false });
-    const { user, garden, scope, plants, expiresAt } = await store.me();
-    assert.equal(user, garden);
-    assert.deepEqual([scope, plants, expiresAt], ["write", 1, undefined]);
-  },
-
   async "keeps every id exact, both ways, whatever names look like"({ store }) {
     const ids = [-(2n ** 63n), -(2n ** 53n) - 1n, -1n, 0n, 7n, 2n ** 53n + 1n, idMax];
     const names = [

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "../../client/plant-store.ts";
+import { pause } from "../../client/send.ts";
 import { type ClientCases, collect, failure, forEach, openStore, scripted } from "./client-case.ts";
 import { createdAnswer, problemAnswer } from "./scripted-service.ts";
 
@@ -144,7 +145,8 @@ export const scriptedCases: ClientCases = {
         {
           token: async () => {
             asked.push(`t${asked.length + 1}`);
-            await new Promise((resolve) => setTimeout(resolve, 10));
+            // Until both calls have been refused.
+            while (asked.length === 2 && requests.length < 3) await pause(5, undefined);
             return asked.at(-1);
           },
         },

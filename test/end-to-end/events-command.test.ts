@@ -108,6 +108,9 @@ test("--last, --since, --user and --plant choose events", async () => {
     return out.includes("replaced");
   });
   expect(seqsOf(followed)).toEqual([1, 2_502]);
+  // Of those, it shows what is still kept.
+  database.run("DELETE FROM events WHERE garden = 'dora' AND seq <= 2000");
+  expect(seqsOf((await run("--last", "1000")).out)).toEqual(count(2_001, 2_502));
 });
 
 test.each([

@@ -59,6 +59,8 @@ describe("two instances on one database", () => {
     // While the lock is there.
     for (let count = 0; count < 5; count++) expect(await insistOn201(() => write(other))).toBe(201);
     expect(new Set(await Promise.all(held))).toEqual(new Set([503]));
+    // Only that garden is out of order, not the instance.
+    expect((await first.call("GET /readyz")).status).toBe(200);
     await intruder.end();
     expect(await insistOn201(write)).toBe(201);
   });

@@ -185,9 +185,3 @@ test.each(refused)("plantstore %s", async (line, exitCode, reason) => {
   expect(finished.errors).not.toContain("PRIVATE");
   expect(readFolder()).toEqual(before);
 });
-
-test("an environment variable that is empty is named", async () => {
-  const { exitCode, errors } = await runInProcess(["token", "list"], { PLANTSTORE_DATABASE: "" });
-  expect(exitCode).toBe(usage);
-  expect(errors).toMatch(/^plantstore: PLANTSTORE_DATABASE is empty; it must be .+\.\n$/);
-});
