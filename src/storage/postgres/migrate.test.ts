@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import { openPostgres } from "./engine.ts";
-import { migrate } from "./migrate.ts";
 
 let database: TestDatabase;
 let client: Client;
@@ -19,16 +18,6 @@ afterEach(async () => {
   await database.drop();
 });
 
-const ourTables = [
-  "events",
-  "gardens",
-  "idempotency_keys",
-  "plants",
-  "plantstore_schema",
-  "token_changes",
-  "tokens",
-];
-
 async function tables(): Promise<unknown[]> {
   const rows = await database.query(
     "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename",
@@ -43,15 +32,6 @@ async function refusal(): Promise<string> {
 }
 
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
-  test("its schema is newer", async () => {
-    await migrate(client);
-    await database.query("UPDATE plantstore_schema SET version = 99");
-    expect(await refusal()).toMatch(
-      /^Cannot open postgres:\S+: its schema is 99, .*newer version\.$/,
-    );
-    expect(await tables()).toEqual(ourTables);
-  });
-
   test("it holds tables of another program", async () => {
     await client.query("CREATE TABLE plants (song text)");
     expect(await refusal()).toEndWith("it holds tables of another program.");

@@ -110,15 +110,6 @@ describe("a connection that is lost", () => {
     });
     expect(await storage.apply([create()])).toHaveLength(1);
   });
-
-  test("in a read is replaced, and the read is done again", async () => {
-    await intruder.query("BEGIN");
-    await intruder.query("LOCK TABLE plants");
-    const listing = storage.list("home", undefined, 10);
-    await strike("terminate", "Lock");
-    await intruder.query("COMMIT");
-    expect(await listing).toEqual([]);
-  });
 });
 
 describe("a commit that waits for a standby", () => {
