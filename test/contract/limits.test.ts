@@ -9,7 +9,7 @@ const policy = '"requests";q=5;w=86400';
 const issuer = startIssuer();
 afterAll(() => issuer.stop());
 
-/** Time stands still, so that no request waits too long on a busy machine, and counts for nothing. */
+/** Time stands still, so that no request waits too long on a busy machine and is sent twice. */
 beforeEach(() => {
   spyOn(performance, "now").mockReturnValue(performance.now());
 });
