@@ -111,25 +111,6 @@ describe("imports", () => {
       ),
     ).toEqual([]);
   });
-
-  test("form no circle", () => {
-    const graph = new Map(
-      sources.map((path) => [
-        path,
-        importsOf(path)
-          .filter((name) => name.startsWith("."))
-          .map((name) => relative(root, join(root, dirname(path), name))),
-      ]),
-    );
-    const done = new Set<string>();
-    const visit = (path: string, way: readonly string[]): void => {
-      if (way.includes(path)) throw new Error(`A circle: ${[...way, path].join(" → ")}`);
-      if (done.has(path)) return;
-      for (const next of graph.get(path) ?? []) visit(next, [...way, path]);
-      done.add(path);
-    };
-    for (const path of graph.keys()) visit(path, []);
-  });
 });
 
 describe("files", () => {
