@@ -62,6 +62,15 @@ describe.each([
   });
 });
 
+test("the server lets go of gardens whose instance has vanished within a transaction", async () => {
+  const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
+  const client = new Client(clientConfig(parseUrl(database.url), defaultConnectionLimits, mode));
+  await client.connect();
+  const { rows } = await client.query("SHOW idle_in_transaction_session_timeout");
+  expect(rows[0].idle_in_transaction_session_timeout).toBe("10s");
+  await client.end();
+});
+
 test("where other settings are unusual, all is as usual", async () => {
   for (const setting of [
     "lock_timeout = 1",
