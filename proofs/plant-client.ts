@@ -29,6 +29,8 @@ export type Outcome = "done" | "unavailable" | "failed";
 interface PlantClientOptions {
   readonly ledger: Ledger;
   readonly token: string;
+  /** For 2.0, which has no PATCH. */
+  readonly isOld?: boolean | undefined;
   /** A request got no response. By default that is a fault. */
   readonly onNoResponse?: (request: string, error: Error) => unknown;
 }
@@ -100,7 +102,7 @@ export class PlantClient {
   put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
     const { versions = [], state } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const isPatch = state === "present" && version % 2 === 1;
+    const isPatch = !this.#options.isOld && state === "present" && version % 2 === 1;
     const body = isPatch
       ? JSON.stringify({ tag: tagOf(name, version) })
       : bodyOf(name, undefined, version);

@@ -22,6 +22,8 @@ interface WorkloadOptions {
   readonly seed: number;
   /** The most plants of a bulk. Without it, there are no bulks. */
   readonly bulkPlantsMax?: number;
+  /** Whether an instance may be of 2.0. */
+  readonly isOld?: boolean;
 }
 
 export class Workload {
@@ -31,12 +33,14 @@ export class Workload {
   readonly #instances: readonly Instance[];
   readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
+  readonly #isOld: boolean | undefined;
   #isStopping = false;
 
   constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
     const { clients, seed, bulkPlantsMax } = options;
     this.#instances = instances;
     this.#ledger = ledger;
+    this.#isOld = options.isOld;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
     if (bulkPlantsMax) this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
@@ -133,7 +137,8 @@ export class Workload {
       if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
       return response;
     };
-    return new PlantClient({ call }, { ledger: this.#ledger, token: instance.token });
+    const { token } = instance;
+    return new PlantClient({ call }, { ledger: this.#ledger, token, isOld: this.#isOld });
   }
 
   #noteWrite(instance: Instance): void {

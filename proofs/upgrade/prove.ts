@@ -52,7 +52,8 @@ await prove({
     const keyed = { name: "keyed", isKeyed: true };
 
     await Promise.all(instances.map((instance) => instance.start(oldProgram)));
-    const clients = new Workload([{ token, call }], ledger, { clients: 8, seed: seed * 10 });
+    const options = { clients: 8, seed: seed * 10, isOld: true };
+    const clients = new Workload([{ token, call }], ledger, options);
     const createBoth = async () => {
       const single = await client.create(keyed);
       const many = await client.createMany({ key: "bulk", plants });
