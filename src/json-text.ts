@@ -4,7 +4,7 @@
  * its items, so that a long one can be parsed bit by bit.
  */
 
-export interface JsonObject {
+interface JsonObject {
   readonly members: Readonly<Record<string, unknown>>;
   readonly repeatedKeys: readonly string[];
 }

@@ -50,7 +50,7 @@ function createCounts() {
 type Counts = ReturnType<typeof createCounts>;
 
 /** How things stand in a thread right now; absent where there is no such thing. */
-export interface Gauges {
+interface Gauges {
   readonly pool?: PoolUse | undefined;
   readonly keysAgeSeconds?: number | undefined;
   /** Clients that have a stream of events open. */

@@ -5,7 +5,7 @@ import { CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface FlagDescription {
+interface FlagDescription {
   /**
    * The value, for the help: `FILE` is a file name, `read|write` one of the two. Absent:
    * the flag takes no value.

@@ -125,7 +125,7 @@ export function isSameContent(one: PlantContent, other: PlantContent): boolean {
 }
 
 /** The plant's content, where all its fields are named; else `never`, so nothing compiles. */
-export type Whole<Named extends keyof PlantContent> = [keyof PlantContent] extends [Named]
+type Whole<Named extends keyof PlantContent> = [keyof PlantContent] extends [Named]
   ? PlantContent
   : never;
 

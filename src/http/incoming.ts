@@ -114,6 +114,6 @@ function createRequestIds(): (headers: Headers) => string {
 const traceparentPattern = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /** From a header `traceparent` (W3C Trace Context). */
-export function readTraceId(traceparent: string | null): string | undefined {
+function readTraceId(traceparent: string | null): string | undefined {
   return traceparent === null ? undefined : traceparentPattern.exec(traceparent)?.[1];
 }

@@ -11,14 +11,14 @@ export function jsonReply(
   return { status, contentType: "application/json", headers, body };
 }
 
-export const plainText = "text/plain; charset=utf-8";
+const plainText = "text/plain; charset=utf-8";
 
 export function textReply(body: string, contentType = plainText): Reply {
   return { status: 200, contentType, body };
 }
 
 /** What a client asks for besides the name and the tag. */
-export type Include = "id" | undefined;
+type Include = "id" | undefined;
 
 export function renderPlant(plant: Plant, include: Include): string {
   return JSON.stringify(toFields(plant, include));

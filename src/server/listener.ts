@@ -29,7 +29,7 @@ import { Readiness } from "./readiness.ts";
 const streamEndMs = 1_000;
 const idleCheckMs = 10;
 /** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
-export const drainMs = 8_000;
+const drainMs = 8_000;
 
 export interface ListenerConfig extends Config {
   /** Absent: requests are not counted. */

@@ -7,7 +7,7 @@ import { whyNot } from "../storage/failures.ts";
 /** How long active clients have to see `Connection: close` before the port closes. */
 const closingMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
-export const idleTimeoutSeconds = 30;
+const idleTimeoutSeconds = 30;
 
 interface Place extends Pick<Config, "host" | "port" | "threads"> {
   /** Absent: plain HTTP. */
