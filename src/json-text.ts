@@ -22,6 +22,13 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
+  const count = restoreIntegers(text, members);
+  const isRepeating = count !== Object.keys(members).length;
+  return { members, repeatedKeys: isRepeating ? findRepeatedKeys(text) : [] };
+}
+
+/** Replaces rounded integers by what the text says. Returns how many members the text has. */
+function restoreIntegers(text: string, members: Record<string, unknown>): number {
   let count = 0;
   scanMembers(text, (keyStart, keyEnd, valueStart, valueEnd) => {
     count++;
@@ -32,8 +39,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     const source = text.slice(valueStart, valueEnd);
     members[key] = exactInteger(source) ?? Number(source);
   });
-  const isRepeating = count !== Object.keys(members).length;
-  return { members, repeatedKeys: isRepeating ? findRepeatedKeys(text) : [] };
+  return count;
 }
 
 /** Whether the text, if it is JSON at all, must be an object. */

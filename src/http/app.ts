@@ -15,6 +15,7 @@ import {
   createLimitHeaders,
   createSharedHeaders,
   preflightHeaders,
+  type Visibility,
 } from "./headers.ts";
 import { createReceive, type IncomingRequest } from "./incoming.ts";
 import type { Context, Operation, Reply } from "./operation.ts";
@@ -216,19 +217,12 @@ export function createApp(deps: AppDeps): App {
     { caller, level }: Found,
     onEnd: (error?: unknown) => void,
   ): Response {
-    const { request, route, operation } = incoming;
+    const { request } = incoming;
     const { status, contentType, body, isLive, builtHeaders } = reply;
-    let content: string | Uint8Array<ArrayBuffer> | ReadableStream | null = null;
-    if (typeof body === "string" || body instanceof Uint8Array) content = body;
-    else if (request.method === "HEAD") body?.close();
-    else if (body && isLive) content = streamChunks(body);
-    else if (body) content = streamChunks(body, () => waitForChunk(incoming, caller), onEnd);
-
-    const open = route?.isProbe ? "probe" : "public";
-    const visibility = operation?.scope ? "private" : open;
+    const content = openContent(incoming, reply, caller, onEnd);
     const response = new Response(content, {
       status,
-      headers: builtHeaders ?? sharedHeaders(visibility, contentType, request.headers),
+      headers: builtHeaders ?? sharedHeaders(visibilityOf(incoming), contentType, request.headers),
     });
     const { headers } = response;
     headers.set("X-Request-Id", incoming.requestId);
@@ -244,6 +238,23 @@ export function createApp(deps: AppDeps): App {
     if (incoming.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
     if (isLive || !(content instanceof ReadableStream)) onEnd();
     return response;
+  }
+
+  /** What the response sends. `onEnd` is called at the end of a stream, unless it's live. */
+  function openContent(
+    incoming: IncomingRequest,
+    { body, isLive }: Reply,
+    caller: Caller | undefined,
+    onEnd: (error?: unknown) => void,
+  ): string | Uint8Array<ArrayBuffer> | ReadableStream | null {
+    if (body === undefined) return null;
+    if (typeof body === "string" || body instanceof Uint8Array) return body;
+    if (incoming.request.method === "HEAD") {
+      body.close();
+      return null;
+    }
+    if (isLive) return streamChunks(body);
+    return streamChunks(body, () => waitForChunk(incoming, caller), onEnd);
   }
 
   /**
@@ -331,6 +342,11 @@ function isCacheable({ operation, body }: IncomingRequest): boolean {
 /** A garden's name holds no line break. */
 function cacheKey({ operation, query }: IncomingRequest, { garden }: Caller): string {
   return `${garden}\n${operation?.name}?${query}`;
+}
+
+function visibilityOf({ operation, route }: IncomingRequest): Visibility {
+  if (operation?.scope) return "private";
+  return route?.isProbe ? "probe" : "public";
 }
 
 /** Failures of the service, not of the request. */

@@ -21,7 +21,7 @@ export type AllowedOrigins = "*" | readonly string[];
  * A private response depends on the caller, so no cache may store it. A probe's is for monitoring,
  * so no page of another origin may read it.
  */
-type Visibility = "private" | "public" | "probe";
+export type Visibility = "private" | "public" | "probe";
 
 /** The headers of a response with this content type to a request with these headers. */
 type SharedHeaders = (

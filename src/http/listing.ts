@@ -131,41 +131,57 @@ export class Lists {
     limit: number,
     show: Show<Item>,
   ): Promise<Listing<never>> {
-    let remaining = limit;
-    let hasItems = false;
-    let isDone = false;
-    let sentAtMs = performance.now();
     const read = () => scan.next(slicePlants[scan.kind], this.#chunkSizes.size);
-    const render = (step: Step<Item>): string => {
-      const items = step.items.slice(0, remaining);
-      remaining -= items.length;
-      isDone = step.isLast || remaining === 0;
-      const separator = hasItems && items.length > 0 ? "," : "";
-      hasItems ||= items.length > 0;
-      return separator + renderItems(items, show) + (isDone ? "]" : "");
-    };
     const text = this.#chunkSizes.size;
-    const items = text / itemTextMax;
-    const first =
-      scan.kind === "list"
-        ? await read()
-        : await this.#search(garden, scan, { items, looks: searchedPlantsMax, text });
-    let opening: string | undefined = `[${render(first)}`;
-    if (isDone && opening.length <= wholeCharactersMax) return { body: opening };
-    const next = async () => {
-      if (opening !== undefined) {
-        const text = opening;
-        opening = undefined;
-        return text;
-      }
-      if (isDone) return undefined;
-      const text = render(await withoutRefusal(read));
-      const nowMs = performance.now();
-      if (text === "" && nowMs - sentAtMs < signOfLifeMs) return "";
-      sentAtMs = nowMs;
-      return text || " ";
-    };
-    return { body: { next, close: this.#chunkSizes.open() } };
+    const max = { items: text / itemTextMax, looks: searchedPlantsMax, text };
+    const first = scan.kind === "list" ? await read() : await this.#search(garden, scan, max);
+    const array = new ArrayText(limit, show);
+    const opening = `[${array.add(first)}`;
+    if (array.isWhole && opening.length <= wholeCharactersMax) return { body: opening };
+    return { body: new ListStream(opening, array, read, this.#chunkSizes.open()) };
+  }
+}
+
+/** What follows the opening bracket of a JSON array with up to `limit` items, step by step. */
+class ArrayText<Item> {
+  #separator = "";
+  isWhole = false;
+
+  constructor(
+    private limit: number,
+    private readonly show: Show<Item>,
+  ) {}
+
+  add({ items, isLast }: Step<Item>): string {
+    const shown = items.slice(0, this.limit);
+    this.limit -= shown.length;
+    this.isWhole = isLast || this.limit === 0;
+    const separator = shown.length > 0 ? this.#separator : "";
+    if (shown.length > 0) this.#separator = ",";
+    return separator + renderItems(shown, this.show) + (this.isWhole ? "]" : "");
+  }
+}
+
+class ListStream<Item> implements Source<string> {
+  #sentAtMs = performance.now();
+
+  constructor(
+    private opening: string,
+    private readonly array: ArrayText<Item>,
+    private readonly read: () => Promise<Step<Item>>,
+    readonly close: () => void,
+  ) {}
+
+  async next(): Promise<string | undefined> {
+    const { opening, array } = this;
+    this.opening = "";
+    if (opening !== "") return opening;
+    if (array.isWhole) return undefined;
+    const text = array.add(await withoutRefusal(this.read));
+    const nowMs = performance.now();
+    if (text === "" && nowMs - this.#sentAtMs < signOfLifeMs) return "";
+    this.#sentAtMs = nowMs;
+    return text || " ";
   }
 }
 

@@ -68,25 +68,30 @@ export class Scheduler {
 
   readonly #tick = () => {
     this.#isScheduled = false;
-    const startMs = performance.now();
-    const delayMs = startMs - this.#scheduledAtMs;
+    const delayMs = performance.now() - this.#scheduledAtMs;
     if (delayMs > stallMs) this.#stalledMs += delayMs;
-    // One by one. If thousands of responses that overtake their requests' bodies settle together,
-    // the runtime recurses until the stack overflows.
     let ended = 0;
-    const hasTime = (fromMs: number) => performance.now() - fromMs < tickMsMax;
-    while (ended < this.#ending.length && hasTime(startMs)) {
-      this.#ending[ended++]?.();
-      drainMicrotasks();
-    }
+    runSlices(() => this.#ending[ended++]);
     this.#ending.splice(0, ended);
-    for (const fromMs = performance.now(); hasTime(fromMs); ) {
+    runSlices(() => {
       const next = this.#waiting.shift();
-      if (!next) break;
-      next.item(this.#waiting.isLate(next));
-      drainMicrotasks();
-    }
+      return next && (() => next.item(this.#waiting.isLate(next)));
+    });
     const isLeft = this.#waiting.length > 0 || this.#ending.length > 0;
     if (isLeft && !this.#isScheduled) this.#schedule(performance.now());
   };
+}
+
+/**
+ * Runs slices until none is left or their time is over. One by one: if thousands of responses that
+ * overtake their requests' bodies settle together, the runtime recurses until the stack overflows.
+ */
+function runSlices(takeNext: () => (() => void) | undefined): void {
+  const startMs = performance.now();
+  while (performance.now() - startMs < tickMsMax) {
+    const slice = takeNext();
+    if (!slice) return;
+    slice();
+    drainMicrotasks();
+  }
 }
