@@ -39,11 +39,12 @@ export class Activity {
 
   constructor(readonly api: Pick<Api, "eventsBefore">) {}
 
-  async open(): Promise<void> {
+  async toggle(isOpen: boolean): Promise<void> {
+    if (isOpen === this.isOpen.value) return;
+    this.isOpen.value = isOpen;
     this.#events.value = [];
     this.hasEarlier.value = true;
-    this.isOpen.value = true;
-    await this.#work(() => this.#load());
+    if (isOpen) await this.#work(() => this.#load());
   }
 
   /** `plants` are the ones that the page had before these events. */

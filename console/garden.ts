@@ -11,15 +11,14 @@ import {
   type Plant,
   type PlantEvent,
   pageSize,
+  pageSizeMax,
   type Query,
   type Summary,
 } from "./api.ts";
-import { announcement, type Message, message, notify, offerUndo, Task, warn } from "./message.ts";
+import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
-/** How many plants to load at a time if somebody wants all of them. */
-const allAtOnce = 10_000;
 /** How often to count plants and tags while others change them. */
 const recountMs = 2_000;
 
@@ -57,9 +56,7 @@ export class Garden {
   onOpened: (lastEvent: number | undefined) => void = () => {};
 
   #loading: AbortController | undefined;
-  readonly #counting = new Task();
-  #isCountOld = false;
-  #countedAtMs = Number.NEGATIVE_INFINITY;
+  #countedAtMs = 0;
   #countTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly api: Api) {}
@@ -93,7 +90,7 @@ export class Garden {
     if (this.isComing.value) return;
     list.error.value = undefined;
     while (isWanted() && list.next !== undefined && list.error.value === undefined) {
-      if (!(await this.#load(list, allAtOnce))) return;
+      if (!(await this.#load(list, pageSizeMax))) return;
     }
   }
 
@@ -150,26 +147,18 @@ export class Garden {
     return true;
   }
 
-  /** Counts plants and tags again, together. */
-  recount(): void {
-    this.#isCountOld = true;
-    void this.#counting.run(async () => {
-      while (this.#isCountOld) {
-        this.#isCountOld = false;
-        this.#countedAtMs = performance.now();
-        const summary = await this.api.summarize().catch(() => undefined);
-        if (summary) this.summary.value = summary;
-        else this.recountSoon();
-      }
-    });
-  }
-
-  recountSoon(): void {
-    const waitMs = Math.max(0, this.#countedAtMs + recountMs - performance.now());
-    this.#countTimer ??= setTimeout(() => {
-      this.#countTimer = undefined;
-      this.recount();
-    }, waitMs);
+  /** Counts plants and tags again, together, unless that has just been done for what others did. */
+  recount(isUrgent = true): void {
+    clearTimeout(this.#countTimer);
+    const dueMs = isUrgent ? 0 : this.#countedAtMs + recountMs - performance.now();
+    this.#countTimer = setTimeout(async () => {
+      const startedAtMs = performance.now();
+      this.#countedAtMs = startedAtMs;
+      const summary = await this.api.summarize().catch(() => undefined);
+      if (this.#countedAtMs !== startedAtMs) return;
+      if (summary) this.summary.value = summary;
+      else this.recount(false);
+    }, dueMs);
   }
 
   // What others do.
@@ -177,7 +166,7 @@ export class Garden {
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
     this.fresh.value = new Set(this.list.value.follow(events, this.view()));
-    if (events.length > 0) this.recountSoon();
+    if (events.length > 0) this.recount(false);
   }
 
   /** After scrolling, other rows are in view. */
@@ -234,27 +223,21 @@ export class Garden {
   /** Plants have another tag now. Their names may have changed, too. */
   showTagged(plants: readonly Plant[]): void {
     const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
-    this.#update(
-      plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })),
-      [],
-    );
+    this.#update(plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })));
   }
 
   #reveal(plants: readonly Plant[], isFocused: boolean): void {
     const [first] = plants;
     batch(() => {
-      this.#update(plants, []);
+      this.#update(plants);
       if (!first || !this.list.value.find(first.id)) return;
       this.fresh.value = new Set([first.id]);
       this.target.value = { id: first.id, isFocused };
     });
   }
 
-  #update(plants: readonly Plant[], gone: readonly Plant[]): void {
-    batch(() => {
-      this.list.value.put(plants);
-      this.list.value.remove(gone);
-    });
+  #update(plants: readonly Plant[], gone: readonly Plant[] = []): void {
+    this.list.value.put(plants, gone);
     this.recount();
   }
 }

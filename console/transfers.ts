@@ -5,11 +5,11 @@ import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
 import { describeError, makeIdempotencyKey, type Query } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { announcement, type Message, message, offerUndo } from "./message.ts";
+import { describeVersion } from "./words.ts";
 
 /** Most people never need it, so the page loads it when it's used. */
 const loadFiles = () => import("./files.ts");
 
-const samplesMax = 5;
 const progressMs = 100;
 
 interface TransferAction {
@@ -20,19 +20,17 @@ interface TransferAction {
 /** What the card of a transfer says. */
 export interface TransferCard {
   readonly title: Message;
-  readonly note: string;
+  readonly note: Message;
   /** From 0 to 1, or `null` while nobody knows. Absent unless it's running. */
   readonly progress?: number | null;
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
-  /** The first rows of a file. */
-  readonly samples?: readonly ValidRow[];
   /** What to do next. */
   readonly actions: readonly TransferAction[];
 }
 
 /** What a transfer ends with. The action comes before the button that closes the card. */
-interface Result extends Pick<TransferCard, "note" | "problems" | "samples"> {
+interface Result extends Pick<TransferCard, "note" | "problems"> {
   readonly action?: TransferAction | false;
 }
 
@@ -79,14 +77,11 @@ export class Transfers {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
       const { valid: rows, invalid: problems } = check;
-      const samples = rows.slice(0, samplesMax);
-      if (problems.length > 0) return { note: describeInvalid(check), problems, samples };
+      if (problems.length > 0) return { note: describeInvalid(check), problems };
       if (rows.length === 0) return { note: "The file has no plants." };
       const send = () => void this.#import(name, rows, makeImportKey(rows));
-      const all = rows.length === 1 ? "" : "all ";
-      const note = `${renderCount(rows.length, "row")}, ${all}valid. Nothing was sent yet.`;
       const label = `Add ${renderCount(rows.length, "plant")}`;
-      return { note, samples, action: { label, run: send } };
+      return { note: describeRows(rows), action: { label, run: send } };
     });
   }
 
@@ -167,6 +162,16 @@ export class Transfers {
       return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
     });
   }
+}
+
+/** Its first plant shows whether the columns are right. */
+function describeRows(rows: readonly ValidRow[]): Message {
+  const [{ draft }] = rows as [ValidRow];
+  const { id, name, tag = "" } = draft;
+  const count = `${renderCount(rows.length, "row")}, ${rows.length === 1 ? "" : "all "}valid.`;
+  const which = id === undefined ? "" : `, with the id ${id}`;
+  const first = message`The file starts with ${describeVersion({ name, tag })}${[which]}.`;
+  return [count, " ", first, " Nothing was sent yet."];
 }
 
 function nameFile({ tag, q }: Query): string {

@@ -71,6 +71,11 @@ export function describePlants(plants: readonly Plant[]): Message[] {
   return isOne ? message`“${first.name}”` : [renderCount(plants.length, "plant")];
 }
 
+/** `“Fern”, tagged “hall”` */
+export function describeVersion({ name, tag }: Omit<Plant, "id">): Message[] {
+  return tag === "" ? message`“${name}”` : message`“${name}”, tagged “${tag}”`;
+}
+
 /** `2:04 PM`, with the day unless it's today. */
 export function describeTime(at: string): string {
   const date = new Date(at);
