@@ -44,7 +44,7 @@ export class Activity {
     this.isOpen.value = isOpen;
     this.#events.value = [];
     this.hasEarlier.value = true;
-    if (isOpen) await this.#work(() => this.#load());
+    if (isOpen) await this.showEarlier();
   }
 
   /** `plants` are the ones that the page had before these events. */
@@ -60,11 +60,16 @@ export class Activity {
   /** Loads more, and the whole of the last line, however long it is. */
   async showEarlier(): Promise<void> {
     const { length } = this.lines.value;
-    await this.#work(async () => {
-      await this.#load();
-      for (let passes = 0; passes < passesMax; passes++) {
-        if (this.lines.value.length > length || !this.hasEarlier.value) return;
-        await this.#load(passedAtOnce);
+    const isDone = () => this.lines.value.length > length || !this.hasEarlier.value;
+    await this.loading.run(async () => {
+      try {
+        await this.#load();
+        for (let passes = 0; !isDone() && passes < passesMax; passes++) {
+          await this.#load(passedAtOnce);
+        }
+        this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
+      } catch (error) {
+        this.note.value = describeError(error);
       }
     });
   }
@@ -74,17 +79,6 @@ export class Activity {
     const events = await this.api.eventsBefore(this.#events.value.at(-1)?.seq, limit);
     this.#merge(events);
     this.hasEarlier.value = this.#events.value.at(-1)?.seq !== 1 && events.length > 0;
-  }
-
-  async #work(work: () => Promise<void>): Promise<void> {
-    await this.loading.run(async () => {
-      try {
-        await work();
-        this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
-      } catch (error) {
-        this.note.value = describeError(error);
-      }
-    });
   }
 
   #merge(events: readonly KnownEvent[]): void {

@@ -4,11 +4,11 @@ import { go } from "./address.ts";
 import {
   Conflict,
   describeError,
-  type EditedField,
   editedFields,
   isSame,
   type Plant,
   type PlantEvent,
+  type PlantField,
 } from "./api.ts";
 import { Form } from "./form.tsx";
 import type { Garden } from "./garden.ts";
@@ -106,7 +106,7 @@ export class Card {
     const { plant } = this.shown.value;
     if (!plant) return;
     const { name, tag } = plant;
-    this.form.reset({ name, tag } satisfies Record<EditedField, string>);
+    this.form.reset({ name, tag } satisfies Record<PlantField, string>);
     this.shown.value = { plant, isEditing: true };
     this.form.focusOn("name");
   }
@@ -160,7 +160,7 @@ export class Card {
   /** Inputs drop line breaks. A field that nobody touched keeps its own. */
   #readForm(base: Plant): Plant {
     const typed = this.form.values.value;
-    const read = (field: EditedField) =>
+    const read = (field: PlantField) =>
       typed[field] === base[field].replace(/[\r\n]/g, "") ? base[field] : typed[field];
     return { id: base.id, name: read("name"), tag: read("tag") };
   }

@@ -38,7 +38,6 @@ export class Garden {
   readonly list = signal(new PlantList({}));
   /** What the address asks for: the query of that list, or of the next one. */
   readonly query = signal<Query>(this.list.value.query);
-  readonly isLoading = signal(false);
   readonly target = signal<Target | undefined>();
   /** Plants that changed or appeared a moment ago. */
   readonly fresh = signal<ReadonlySet<bigint>>(new Set());
@@ -61,7 +60,9 @@ export class Garden {
 
   constructor(readonly api: Api) {}
 
-  // Loading.
+  get isLoading(): boolean {
+    return this.#loading !== undefined;
+  }
 
   /** Shows a list, unless it's on the page already. */
   show(query: Query): void {
@@ -69,11 +70,10 @@ export class Garden {
     void this.#start(query);
   }
 
-  /** Loads everything again that was loaded. */
+  /** Loads the list again: as much of it as fits a response. */
   async refresh(): Promise<void> {
-    const limit = Math.max(this.list.value.size, pageSize);
     this.recount();
-    await this.#start(this.query.value, limit);
+    await this.#start(this.query.value, pageSizeMax);
   }
 
   /** Loads the next page, unless another is loading or, without a retry, has failed. */
@@ -81,7 +81,8 @@ export class Garden {
     const list = this.list.value;
     const hasFailed = list.error.value !== undefined && !isRetry;
     if (list.next === undefined || hasFailed || this.#loading) return;
-    if (await this.#load(list)) this.#loadMoreIfFew();
+    // A page of a search covers a part of the garden, and may find little in it.
+    if ((await this.#load(list)) && list.size < pageSize) await this.loadMore();
   }
 
   /** Loads the rest of the list, unless nobody wants it anymore or goes elsewhere. */
@@ -112,15 +113,10 @@ export class Garden {
       if (!isRefresh) this.target.value = { isTop: true };
       this.list.value = list;
     });
-    this.#loadMoreIfFew();
+    if (list.size < pageSize) void this.loadMore();
     if (!list.isLoaded) return;
     const summary = this.summary.value;
     announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
-  }
-
-  /** A page of a search covers a part of the garden, and may find little in it. */
-  #loadMoreIfFew(): void {
-    if (this.list.value.size < pageSize) void this.loadMore();
   }
 
   /** Loads a page into a list. Returns false if another request has taken over. */
@@ -129,7 +125,6 @@ export class Garden {
     const loading = new AbortController();
     this.#loading = loading;
     list.error.value = undefined;
-    this.isLoading.value = true;
     try {
       if (!this.summary.value) {
         this.summary.value = await this.api.summarize();
@@ -143,22 +138,24 @@ export class Garden {
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
-    this.isLoading.value = false;
     return true;
   }
 
   /** Counts plants and tags again, together, unless that has just been done for what others did. */
   recount(isUrgent = true): void {
     clearTimeout(this.#countTimer);
-    const dueMs = isUrgent ? 0 : this.#countedAtMs + recountMs - performance.now();
-    this.#countTimer = setTimeout(async () => {
-      const startedAtMs = performance.now();
-      this.#countedAtMs = startedAtMs;
-      const summary = await this.api.summarize().catch(() => undefined);
-      if (this.#countedAtMs !== startedAtMs) return;
-      if (summary) this.summary.value = summary;
-      else this.recount(false);
-    }, dueMs);
+    const waitMs = isUrgent ? 0 : this.#countedAtMs + recountMs - performance.now();
+    this.#countTimer = setTimeout(
+      async () => {
+        const startedAtMs = performance.now();
+        this.#countedAtMs = startedAtMs;
+        const summary = await this.api.summarize().catch(() => undefined);
+        if (this.#countedAtMs !== startedAtMs) return;
+        if (summary) this.summary.value = summary;
+        else this.recount(false);
+      },
+      Math.max(0, waitMs),
+    );
   }
 
   // What others do.

@@ -25,7 +25,7 @@ export function start(): void {
       card.follow(events);
       garden.follow(events);
     },
-    isBusy: () => api.isWriting || garden.isLoading.value,
+    isBusy: () => api.isWriting || garden.isLoading,
     onMissed() {
       void activity.toggle(false);
       void garden.refresh();

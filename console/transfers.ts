@@ -12,13 +12,8 @@ const loadFiles = () => import("./files.ts");
 
 const progressMs = 100;
 
-interface TransferAction {
-  readonly label: string;
-  readonly run: () => void;
-}
-
 /** What the card of a transfer says. */
-export interface TransferCard {
+interface TransferCard {
   readonly title: Message;
   readonly note: Message;
   /** From 0 to 1, or `null` while nobody knows. Absent unless it's running. */
@@ -26,13 +21,11 @@ export interface TransferCard {
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
   /** What to do next. */
-  readonly actions: readonly TransferAction[];
+  readonly actions: readonly { readonly label: string; readonly run: () => void }[];
 }
 
-/** What a transfer ends with. The action comes before the button that closes the card. */
-interface Result extends Pick<TransferCard, "note" | "problems"> {
-  readonly action?: TransferAction | false;
-}
+/** What a transfer ends with. Its actions come before the button that closes the card. */
+type Result = Omit<TransferCard, "title" | "progress">;
 
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
 type ShowProgress = (note: string, share?: number) => void;
@@ -57,15 +50,15 @@ export class Transfers {
       this.card.value = { title, note, progress: share ?? null, actions: [stop] };
     };
     showProgress("");
-    const { action, ...content } = await work(running.signal, showProgress).catch(
-      (error): Result => ({ note: running.signal.aborted ? "Stopped." : describeError(error) }),
-    );
+    const result = await work(running.signal, showProgress).catch((error): Result => {
+      return { note: running.signal.aborted ? "Stopped." : describeError(error), actions: [] };
+    });
     const close = () => {
       this.card.value = undefined;
     };
-    const actions = [...(action ? [action] : []), { label: "Close", run: close }];
-    this.card.value = { ...content, title, actions };
-    announcement.value = content.note;
+    const actions = [...result.actions, { label: "Close", run: close }];
+    this.card.value = { ...result, title, actions };
+    announcement.value = result.note;
   }
 
   /** Checks the file and shows what an import would send. */
@@ -77,11 +70,11 @@ export class Transfers {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
       const { valid: rows, invalid: problems } = check;
-      if (problems.length > 0) return { note: describeInvalid(check), problems };
-      if (rows.length === 0) return { note: "The file has no plants." };
+      if (problems.length > 0) return { note: describeInvalid(check), problems, actions: [] };
+      if (rows.length === 0) return { note: "The file has no plants.", actions: [] };
       const send = () => void this.#import(name, rows, makeImportKey(rows));
       const label = `Add ${renderCount(rows.length, "plant")}`;
-      return { note: describeRows(rows), action: { label, run: send } };
+      return { note: describeRows(rows), actions: [{ label, run: send }] };
     });
   }
 
@@ -116,14 +109,9 @@ export class Transfers {
         this.#renewKey(contentKey);
         void this.#import(name, rows, contentKey);
       };
-      return {
-        note: parts.join(" "),
-        problems: importer.refused,
-        action: importer.deletedSince > 0 && {
-          label: "Import the whole file once more",
-          run: again,
-        },
-      };
+      const more = [{ label: "Import the whole file once more", run: again }];
+      const actions = importer.deletedSince > 0 ? more : [];
+      return { note: parts.join(" "), problems: importer.refused, actions };
     });
   }
 
@@ -158,8 +146,8 @@ export class Transfers {
         showProgress(`${renderCount(exported, "plant")} so far`);
       }
       download(new Blob(parts, { type: "text/csv" }), nameFile(query));
-      const warning = renderer.warning === undefined ? "" : ` ${renderer.warning}`;
-      return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
+      const note = `Exported ${renderCount(exported, "plant")}. ${renderer.warning ?? ""}`.trim();
+      return { note, actions: [] };
     });
   }
 }

@@ -43,14 +43,14 @@ export function describeSize(list: PlantList, summary: Summary | undefined): str
 /** Which plants the title counts. */
 export function describeExtent(list: PlantList, summary: Summary | undefined): Message {
   const { tag, q } = list.query;
-  const tags = summary?.tags.filter((each) => each.tag !== "").length ?? 0;
-  const parts: Message[] = [];
-  if (q !== undefined) parts.push(message`with “${q}”`);
-  if (tag !== undefined) parts.push(describeTag(tag));
-  if (list.next !== undefined && q !== undefined) parts.push("more as you scroll");
-  if (!isFiltered(list.query) && tags > 0) {
-    parts.push(`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`);
-  }
+  const known = isFiltered(list.query) ? [] : (summary?.tags ?? []);
+  const tags = known.filter((each) => each.tag !== "").length;
+  const parts = [
+    q !== undefined && message`with “${q}”`,
+    tag !== undefined && describeTag(tag),
+    q !== undefined && list.next !== undefined && "more as you scroll",
+    tags > 0 && `${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`,
+  ].filter((part) => part !== false);
   return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
