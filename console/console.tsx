@@ -25,12 +25,13 @@ const areShortcutsOn = signal(true);
 function listKeys(): (readonly [key: string, label: string, act?: () => void])[] {
   const canWrite = garden.canWrite.value;
   const hasPlants = !garden.isBare.value;
+  const isOn = areShortcutsOn.value;
   const keys = [
-    [areShortcutsOn.value, "/", "find", () => focus("filter")],
-    [areShortcutsOn.value && canWrite, "n", "new", openAdd],
-    [areShortcutsOn.value && canWrite, "x", "select", () => selection.toggle()],
-    [areShortcutsOn.value, "r", "refresh", refresh],
-    [areShortcutsOn.value && nextUndo.value, "z", "undo", () => void undo()],
+    [isOn && hasPlants, "/", "find", () => focus("filter")],
+    [isOn && canWrite, "n", "new", openAdd],
+    [isOn && canWrite && hasPlants, "x", "select", () => selection.toggle()],
+    [isOn, "r", "refresh", refresh],
+    [isOn && nextUndo.value, "z", "undo", () => void undo()],
     [hasPlants, "↑ ↓", "between plants"],
     [hasPlants && canWrite && !selection.isOn.value, "Del", "delete"],
     [true, "Esc", "close"],
