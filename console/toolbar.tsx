@@ -1,6 +1,6 @@
 /** What stays in view while the list scrolls: the search, the order, and the selection. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
 import { go, place } from "./address.ts";
 import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
@@ -52,7 +52,8 @@ export function Toolbar() {
   const { q } = place.value;
   const { list, isComing, canWrite } = garden;
   const isNewest = list.value.query.order === "desc";
-  useEffect(() => {
+  // A later effect could undo what was typed since.
+  useLayoutEffect(() => {
     if (toQ(typed.peek()) !== q) typed.value = q ?? "";
   }, [q]);
   return (
