@@ -1,48 +1,27 @@
-/**
- * The panel that shows who did what in the garden, and when. It stays open beside the list while
- * people work. On a small screen it covers the page.
- */
-import { useEffect } from "preact/hooks";
+/** Shows who did what in the garden, and when, beside the list while people work. */
 import { renderCount } from "../client/files/renderer.ts";
 import type { Whole } from "../client/types.ts";
 import type { ActivityLine } from "./activity.ts";
+import { toHash } from "./address.ts";
 import { message } from "./message.ts";
-import { Button, Dialog, focusSoon, onEscape, PlantLink } from "./parts.tsx";
-import { activity, garden, session } from "./state.ts";
+import { Button } from "./parts.tsx";
+import { activity, garden } from "./state.ts";
 import { describeTime } from "./words.ts";
-
-/** The same width as in the style sheet. */
-const small = matchMedia("(max-width: 60rem)");
 
 const verbs = { "plant.created": "added", "plant.replaced": "changed", "plant.deleted": "deleted" };
 
-export function toggleActivity(): void {
-  if (activity.isOpen.value) closeActivity();
-  else void activity.open();
-}
-
-function closeActivity(): void {
-  const hadFocus = document.activeElement?.closest("#activity");
-  activity.isOpen.value = false;
-  if (hadFocus) focusSoon("open-activity");
-}
-
 export function ActivityPanel() {
   const { isOpen, lines, note, hasEarlier, loading } = activity;
-  // Open beside the list, it would push the list away on a small screen.
-  useEffect(() => small.addEventListener("change", closeActivity), []);
+  // Without events, there is nothing to show.
+  if (garden.summary.value?.me.lastEvent === undefined) return null;
   return (
-    <Dialog
+    <details
       id="activity"
       class="activity"
-      aria-labelledby="activity-title"
-      isOpen={isOpen.value && session.isSignedIn.value}
-      isModal={small.matches || garden.isBare.value}
-      onLeave={closeActivity}
-      onKeyDown={onEscape(closeActivity)}>
-      <h2 id="activity-title">Activity</h2>
-      <Button id="close-activity" class="link" onClick={closeActivity} label="Close" />
-      <div class="events" role="region" aria-labelledby="activity-title" tabIndex={0}>
+      open={isOpen.value}
+      onToggle={({ currentTarget }) => void activity.toggle(currentTarget.open)}>
+      <summary id="open-activity">Activity</summary>
+      <div class="events" role="region" aria-labelledby="open-activity" tabIndex={0}>
         <ol id="activity-list">{isOpen.value && lines.value.map((line) => <Line {...line} />)}</ol>
         <p id="activity-note" class="note" role="status">
           {note.value}
@@ -53,7 +32,7 @@ export function ActivityPanel() {
           </Button>
         )}
       </div>
-    </Dialog>
+    </details>
   );
 }
 
@@ -79,17 +58,14 @@ function Line({ user, type, at, count, isCut, plants }: ActivityLine) {
 }
 
 /** `Fern → Royal fern (tag hall → pond)` */
-function Change({
-  plant,
-  before = plant,
-  isGone,
-}: ActivityLine["plants"][number] & { isGone: boolean }) {
+function Change(change: ActivityLine["plants"][number] & { isGone: boolean }) {
+  const { plant, before = plant, isGone } = change;
   const { id, name, tag }: Whole<"name" | "tag"> = plant;
   if (isGone) return <bdi>{name}</bdi>;
   return (
     <>
       {before.name !== name && message`${before.name} → `}
-      <PlantLink id={id} name={name} />
+      <a href={toHash({ plant: id })}>{name}</a>
       {before.tag !== tag && message` (tag ${before.tag || "none"} → ${tag || "none"})`}
     </>
   );

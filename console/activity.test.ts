@@ -44,7 +44,7 @@ test("a line has what one user did in a row, with the newest name and what it wa
     event(5, "replaced", "9 Moss", "carol", 5),
     event(6, "deleted", "2 Ivy", "carol", 5),
   ]);
-  await activity.open();
+  await activity.toggle(true);
   expect(lines()).toEqual([
     "carol 1 Ivy",
     "carol 1 Moss",
@@ -65,7 +65,7 @@ test("a count is whole or says that there may be more, and one click passes over
     event(1, "created", "1 Ivy", "alice"),
     ...imported,
   ]);
-  await activity.open();
+  await activity.toggle(true);
   expect(lines()).toEqual(["bob 200+ Fig 4999, Fig 4998, Fig 4997"]);
   await activity.showEarlier();
   expect(lines()).toEqual(["bob 5000 Fig 4999, Fig 4998, Fig 4997", "alice 1 Ivy"]);

@@ -12,19 +12,20 @@ const passedAtOnce = 1_000;
 const passesMax = 100;
 const namesMax = 3;
 
-/** An event, and the plant before it, if the page had it. */
+/** A plant as it is now and as it was before, if the page knows. */
+type Change = Pick<KnownEvent, "plant" | "before">;
 interface KnownEvent extends PlantEvent {
   readonly before?: Plant | undefined;
 }
 
 /** What one user did in a row, such as an import. */
 export interface ActivityLine extends Pick<PlantEvent, "user" | "type" | "at"> {
-  readonly key: string;
+  readonly key: number;
   readonly count: number;
   /** Whether earlier events, which aren't loaded, may belong to it. */
   readonly isCut: boolean;
-  /** The newest few, each as it is now and as it was before, if the page knows. */
-  readonly plants: readonly Pick<KnownEvent, "plant" | "before">[];
+  /** The newest few. */
+  readonly plants: readonly Change[];
 }
 
 export class Activity {
@@ -39,11 +40,12 @@ export class Activity {
 
   constructor(readonly api: Pick<Api, "eventsBefore">) {}
 
-  async open(): Promise<void> {
+  async toggle(isOpen: boolean): Promise<void> {
+    if (isOpen === this.isOpen.value) return;
+    this.isOpen.value = isOpen;
     this.#events.value = [];
     this.hasEarlier.value = true;
-    this.isOpen.value = true;
-    await this.#work(() => this.#load());
+    if (isOpen) await this.showEarlier();
   }
 
   /** `plants` are the ones that the page had before these events. */
@@ -59,11 +61,16 @@ export class Activity {
   /** Loads more, and the whole of the last line, however long it is. */
   async showEarlier(): Promise<void> {
     const { length } = this.lines.value;
-    await this.#work(async () => {
-      await this.#load();
-      for (let passes = 0; passes < passesMax; passes++) {
-        if (this.lines.value.length > length || !this.hasEarlier.value) return;
-        await this.#load(passedAtOnce);
+    const isDone = () => this.lines.value.length > length || !this.hasEarlier.value;
+    await this.loading.run(async () => {
+      try {
+        await this.#load();
+        for (let passes = 0; !isDone() && passes < passesMax; passes++) {
+          await this.#load(passedAtOnce);
+        }
+        this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
+      } catch (error) {
+        this.note.value = describeError(error);
       }
     });
   }
@@ -75,17 +82,6 @@ export class Activity {
     this.hasEarlier.value = this.#events.value.at(-1)?.seq !== 1 && events.length > 0;
   }
 
-  async #work(work: () => Promise<void>): Promise<void> {
-    await this.loading.run(async () => {
-      try {
-        await work();
-        this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
-      } catch (error) {
-        this.note.value = describeError(error);
-      }
-    });
-  }
-
   #merge(events: readonly KnownEvent[]): void {
     const bySeq = new Map([...events, ...this.#events.value].map((event) => [event.seq, event]));
     this.#events.value = [...bySeq.values()].sort((a, b) => b.seq - a.seq);
@@ -93,34 +89,29 @@ export class Activity {
 }
 
 function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLine[] {
-  const lines: KnownEvent[][] = [];
+  const lines: (PlantEvent & { readonly changes: Map<bigint, Change> })[] = [];
   const known = new Map<bigint, Plant>();
   // From the oldest on, so that each event has the plant as the one before left it.
   for (const event of events.toReversed()) {
-    const { id } = event.plant;
-    const line = lines.at(-1);
-    const whole = { ...event, before: known.get(id) ?? event.before };
-    known.set(id, event.plant);
-    if (line && isTogether(line.at(-1) as KnownEvent, event)) line.push(whole);
-    else lines.push([whole]);
+    const { type, plant } = event;
+    const last = lines.at(-1);
+    const changes = last && isTogether(last, event) ? last.changes : new Map<bigint, Change>();
+    if (last?.changes === changes) lines.pop();
+    lines.push({ ...event, changes });
+    // A plant that was changed twice has its newest name, and what it was before the first change.
+    const { before } = changes.get(plant.id) ?? { before: known.get(plant.id) ?? event.before };
+    changes.delete(plant.id);
+    changes.set(plant.id, { plant, before: type === "plant.replaced" ? before : undefined });
+    known.set(plant.id, plant);
   }
-  return lines.map((line, index) => toLine(line.reverse(), hasEarlier && index === 0)).reverse();
+  return lines.toReversed().map(({ seq, user, type, at, changes }, index) => ({
+    ...{ key: seq, user, type, at, count: changes.size },
+    isCut: hasEarlier && index === lines.length - 1,
+    plants: [...changes.values()].slice(-namesMax).reverse(),
+  }));
 }
 
 function isTogether(a: PlantEvent, b: PlantEvent): boolean {
   const isNear = Date.parse(b.at) - Date.parse(a.at) < togetherMs;
   return a.user === b.user && a.type === b.type && isNear;
-}
-
-/** A plant that was changed twice has its newest name, and what it was before the first change. */
-function toLine(events: readonly KnownEvent[], isCut: boolean): ActivityLine {
-  const [{ user, type, at, seq }] = events as [KnownEvent];
-  const changed = new Map<bigint, Pick<KnownEvent, "plant" | "before">>();
-  for (const { plant, before } of events) {
-    const newest = changed.get(plant.id)?.plant ?? plant;
-    changed.set(plant.id, { plant: newest, ...(type === "plant.replaced" && { before }) });
-  }
-  const plants = [...changed.values()].slice(0, namesMax);
-  const key = `${events.at(-1)?.seq}-${seq}`;
-  return { key, user, type, at, isCut, count: changed.size, plants };
 }

@@ -1,11 +1,13 @@
 /** The form that adds a plant. */
+import { signal } from "@preact/signals";
 import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { Form, TextField } from "./form.tsx";
 import { message } from "./message.ts";
 import { Button, focus, onEscape } from "./parts.tsx";
-import { api, garden, isAdding } from "./state.ts";
+import { api, garden } from "./state.ts";
 
-const form = new Form("add", ["name", "tag", "id"]);
+export const isAdding = signal(false);
+const form = new Form("add");
 /**
  * The idempotency keys of drafts whose outcome is unknown. Sending a draft again, even after
  * another one, reuses its key, so it's stored once.
@@ -19,7 +21,6 @@ export function openAdd(): void {
 
 export function closeAdd(): void {
   isAdding.value = false;
-  form.clearErrors();
   if (document.activeElement?.closest("#add")) focus("open-add");
 }
 
@@ -29,17 +30,16 @@ export function AddForm() {
       id="add"
       class="card add"
       aria-label="Add a plant"
-      noValidate
       autocomplete="off"
       hidden={!isAdding.value}
       onSubmit={(event) => form.submit(event, add)}
       onKeyDown={onEscape(closeAdd)}>
-      <TextField form={form} field="name" label="Name" isWide />
+      <TextField form={form} field="name" label="Name" class="field grow" />
       <TextField form={form} field="tag" label="Tag" isOptional list="known-tags" />
       <TextField
-        {...{ form, field: "id", label: "Id", placeholder: "automatic" }}
-        isOptional
-        inputMode="numeric"
+        {...{ form, field: "id", label: "Id", placeholder: "automatic", isOptional: true }}
+        pattern="\s*(-?\d+)?\s*"
+        title="A whole number, or empty"
       />
       <div class="actions">
         <Button id="add-button" class="primary" type="submit" task={form.sending} label="Add" />
@@ -54,10 +54,6 @@ export function AddForm() {
 
 async function add(): Promise<void> {
   const { name, tag, id } = form.values.value;
-  form.clearErrors();
-  if (!/^\s*(?:-?\d+)?\s*$/.test(id)) {
-    return form.showError("id", "Must be a whole number, or empty.");
-  }
   const draft = { name, tag, id: id.trim() === "" ? undefined : BigInt(id) } satisfies Record<
     keyof Plant,
     unknown

@@ -16,18 +16,11 @@ import {
 import { hasCode } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
-export type { Me, Page, Plant, PlantEvent, StoredPlant, TagCount };
+export type { Me, Page, Plant, PlantEvent, PlantField, TagCount };
 export { hasCode };
 
-/** Which plants a list has, and in which order. */
-export interface Query {
-  readonly tag?: string | undefined;
-  /** Words to find in a plant's name or tag, or its id. */
-  readonly q?: string | undefined;
-  /** By id; ascending if absent. */
-  readonly order?: "desc" | undefined;
-}
-
+/** Which plants a list has, and in which order. `q` may be an id, too. */
+export type Query = Pick<ListOptions, "tag" | "q" | "order">;
 /** Which part of a list to read. */
 type Part = Pick<ListOptions, "after" | "limit" | "signal">;
 
@@ -46,11 +39,8 @@ export const tagsMax = 5_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
-export type EditedField = PlantField;
-export const editedFields = Object.keys({ name: true, tag: true } satisfies Record<
-  EditedField,
-  true
->) as EditedField[];
+const fields: Record<PlantField, true> = { name: true, tag: true };
+export const editedFields = Object.keys(fields) as PlantField[];
 
 /** Somebody else changed the plant, or deleted it if `theirs` is absent. */
 export class Conflict extends Error {
@@ -59,8 +49,7 @@ export class Conflict extends Error {
   }
 }
 
-export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch"> {
-  readonly token: string | (() => Promise<string>);
+export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch" | "token"> {
   /** Called after every try: whether the service was reached. */
   readonly onContact?: (isReached: boolean) => void;
 }
@@ -68,16 +57,10 @@ export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch"> {
 export class Api extends PlantStore {
   readonly #writes: { running: number };
 
-  constructor({
-    url,
-    token,
-    fetch: send = (...request) => fetch(...request),
-    onContact,
-  }: ApiOptions) {
+  constructor({ fetch: send = (...request) => fetch(...request), onContact, ...rest }: ApiOptions) {
     const writes = { running: 0 };
     super({
-      url,
-      token,
+      ...rest,
       // Somebody is waiting: few retries, and no long waits for a rate limit.
       retries: 2,
       limitedRetries: 4,

@@ -1,19 +1,19 @@
-/** One plant, to copy, edit or delete. */
+/** One plant, to read, edit or delete. */
 import { signal } from "@preact/signals";
 import { go } from "./address.ts";
 import {
   Conflict,
   describeError,
-  type EditedField,
   editedFields,
   isSame,
   type Plant,
   type PlantEvent,
+  type PlantField,
 } from "./api.ts";
 import { Form } from "./form.tsx";
 import type { Garden } from "./garden.ts";
 import { confirm, type Message, message, notify, Task, warn } from "./message.ts";
-import { describeChange } from "./words.ts";
+import { describeChange, describeVersion } from "./words.ts";
 
 const retry = "It may have been saved all the same. It’s safe to save again.";
 
@@ -23,18 +23,16 @@ interface Shown {
   /** As it was before somebody else deleted it. It can be added again. */
   readonly lost?: Plant | undefined;
   readonly note?: Message;
-  /** Whether Delete means a plant that somebody else has changed. */
+  /** Whether somebody else has changed it, so that the same button now means their version. */
   readonly isChanged?: boolean;
   readonly isEditing?: boolean;
-  /** What somebody else made of the fields that were edited here. Absent without a conflict. */
-  readonly theirs?: Partial<Record<EditedField, string>>;
 }
 
 export class Card {
   /** Absent while the card is closed. */
   readonly id = signal<bigint | undefined>();
   readonly shown = signal<Shown>({});
-  readonly form = new Form("edit", editedFields);
+  readonly form = new Form("edit");
   readonly deleting = new Task();
 
   constructor(readonly garden: Garden) {}
@@ -82,10 +80,9 @@ export class Card {
   async leave(): Promise<void> {
     const { isEditing, plant, lost } = this.shown.value;
     const base = plant ?? lost;
-    const isTouched = editedFields.some((field) => this.#typed(field) !== base?.[field]);
+    const isTouched = isEditing && base && !isSame(this.#readForm(base), base);
     const note = "What you typed isn’t saved.";
-    if (!isEditing || !isTouched || (await confirm("Discard your changes?", note, "Discard")))
-      this.close();
+    if (!isTouched || (await confirm("Discard your changes?", note, "Discard"))) this.close();
   }
 
   /**
@@ -99,7 +96,7 @@ export class Card {
         this.close(plant.id);
         this.garden.showDeleted([plant]);
       } catch (error) {
-        if (error instanceof Conflict) await this.#explainConflict(plant, error.theirs);
+        if (error instanceof Conflict) await this.#showConflict(plant, error.theirs, false);
         else warn(message`“${plant.name}” may not have been deleted.`, error);
       }
     });
@@ -109,18 +106,16 @@ export class Card {
     const { plant } = this.shown.value;
     if (!plant) return;
     const { name, tag } = plant;
-    this.form.reset({ name, tag } satisfies Record<EditedField, string>);
+    this.form.reset({ name, tag } satisfies Record<PlantField, string>);
     this.shown.value = { plant, isEditing: true };
     this.form.focusOn("name");
   }
 
   async save(): Promise<void> {
     const base = this.shown.value.plant;
-    // Enter submits the form even if its button is hidden.
     if (!base) return;
     const { id } = base;
-    const mine = { id, name: this.#typed("name"), tag: this.#typed("tag") };
-    this.form.clearErrors();
+    const mine = this.#readForm(base);
     try {
       const saved = await this.garden.api.save(base, mine);
       this.close(id);
@@ -128,21 +123,27 @@ export class Card {
       this.garden.showStored(saved, message`“${saved.name}” was saved.${[more]}`);
     } catch (error) {
       if (this.id.value !== id) warn(message`“${mine.name}” may not have been saved.`, error);
-      else if (error instanceof Conflict) await this.#showConflict(base, mine, error.theirs);
-      else this.form.fail(error, retry);
+      else if (!(error instanceof Conflict)) this.form.fail(error, retry);
+      else {
+        const { theirs } = error;
+        const untouched = editedFields.filter((field) => mine[field] === base[field]);
+        for (const field of theirs ? untouched : []) this.form.set({ [field]: theirs?.[field] });
+        await this.#showConflict(base, theirs, true);
+      }
     }
   }
 
   /** Adds the plant that somebody else deleted, with the same id, and with what was typed. */
-  async addAgain({ id, ...lost }: Plant): Promise<void> {
-    const { name, tag } = this.shown.value.isEditing ? this.form.values.value : lost;
-    const plant = { id, name, tag };
+  async addAgain(lost: Plant): Promise<void> {
+    const { isEditing } = this.shown.value;
+    const plant = isEditing ? this.#readForm(lost) : lost;
     try {
-      await this.garden.api.put(id, plant, { ifNoneMatch: "*" });
-      this.close(id);
-      this.garden.showStored(plant, message`“${name}” was added with the id ${[id]}.`);
+      await this.garden.api.put(plant.id, plant, { ifNoneMatch: "*" });
+      this.close(plant.id);
+      const text = message`“${plant.name}” was added with the id ${[plant.id]}.`;
+      this.garden.showStored(plant, text);
     } catch (error) {
-      const note = message`“${name}” may not have been added. ${[describeError(error)]}`;
+      const note = message`“${plant.name}” may not have been added. ${[describeError(error)]}`;
       this.shown.value = { ...this.shown.value, note };
     }
   }
@@ -156,45 +157,29 @@ export class Card {
     );
   }
 
-  async #explainConflict(plant: Plant, theirs: Plant | undefined): Promise<void> {
-    const { id, name, tag } = plant;
+  /** Inputs drop line breaks. A field that nobody touched keeps its own. */
+  #readForm(base: Plant): Plant {
+    const typed = this.form.values.value;
+    const read = (field: PlantField) =>
+      typed[field] === base[field].replace(/[\r\n]/g, "") ? base[field] : typed[field];
+    return { id: base.id, name: read("name"), tag: read("tag") };
+  }
+
+  /** From now on, saving or deleting means their version, and no later one. */
+  async #showConflict(base: Plant, theirs: Plant | undefined, isEditing: boolean): Promise<void> {
+    const { id, name } = base;
     this.garden.showRead(id, theirs);
-    const note = await this.#explain(id, !theirs);
-    if (!theirs) {
+    const who = await this.#explain(id, !theirs);
+    if (!theirs && !isEditing) {
       this.close(id);
-      return notify(message`“${name}” had already been deleted. ${[note]}`);
+      return notify(message`“${name}” had already been deleted. ${[who]}`);
     }
-    const tagged = tag === "" ? "" : message`, tagged “${tag}”`;
-    const full = message`${[note]} It was “${name}”${[tagged]}.`;
-    this.shown.value = { plant: theirs, note: full, isChanged: true };
+    const lost = theirs ? undefined : base;
+    const now = theirs
+      ? message`It was ${describeVersion(base)}, and is ${describeVersion(theirs)} now.`
+      : "Your changes aren’t saved.";
+    this.shown.value = { plant: theirs, lost, note: [who, " ", now], isEditing, isChanged: true };
     this.id.value = id;
     go({ plant: id });
-  }
-
-  /** Inputs drop line breaks. A field that nobody touched keeps its own. */
-  #typed(field: EditedField): string {
-    const value = this.form.values.value[field];
-    const { plant, lost } = this.shown.value;
-    const before = (plant ?? lost)?.[field] ?? "";
-    return value === before.replace(/[\r\n]/g, "") ? before : value;
-  }
-
-  /** The next save replaces their version, and no later one. What only they changed stays. */
-  async #showConflict(base: Plant, mine: Plant, theirs: Plant | undefined): Promise<void> {
-    this.garden.showRead(base.id, theirs);
-    const note = await this.#explain(base.id, !theirs);
-    const others: Partial<Record<EditedField, string>> = {};
-    for (const field of theirs ? editedFields : []) {
-      const text = theirs?.[field] ?? "";
-      if (mine[field] === base[field]) this.form.set(field, text);
-      else if (mine[field] !== text) others[field] = text;
-    }
-    const question = theirs ? "Which version should stay?" : "Your changes aren’t saved.";
-    this.shown.value = {
-      ...(theirs ? { plant: theirs } : { lost: base }),
-      note: [note, ` ${question}`],
-      isEditing: true,
-      theirs: others,
-    };
   }
 }

@@ -21,32 +21,29 @@ import { garden, selection, session, signOut, start } from "./state.ts";
 
 const areShortcutsOn = signal(true);
 
-/** Single keys, while nobody types, as far as they do something now. */
-function listShortcuts(): readonly (readonly [key: string, label: string, act: () => void])[] {
-  const writing = [
-    ["n", "new", openAdd],
-    ["x", "select", () => selection.toggle()],
+/** The keys that do something now. The ones with an action work everywhere, while nobody types. */
+function listKeys(): (readonly [key: string, label: string, act?: () => void])[] {
+  const canWrite = garden.canWrite.value;
+  const hasPlants = !garden.isBare.value;
+  const isOn = areShortcutsOn.value;
+  const keys = [
+    [isOn && hasPlants, "/", "find", () => focus("filter")],
+    [isOn && canWrite, "n", "new", openAdd],
+    [isOn && canWrite && hasPlants, "x", "select", () => selection.toggle()],
+    [isOn, "r", "refresh", refresh],
+    [isOn && nextUndo.value, "z", "undo", () => void undo()],
+    [hasPlants, "↑ ↓", "between plants"],
+    [hasPlants && canWrite && !selection.isOn.value, "Del", "delete"],
+    [true, "Esc", "close"],
   ] as const;
-  return [
-    ["/", "find", () => focus("filter")],
-    ...(garden.canWrite.value ? writing : []),
-    ["r", "refresh", refresh],
-    ...(nextUndo.value ? [["z", "undo", () => void undo()] as const] : []),
-  ];
+  return keys.flatMap(([isUseful, ...key]) => (isUseful ? [key] : []));
 }
 
 function Page() {
   useEffect(() => document.addEventListener("keydown", pressShortcut), []);
-  // A plain link would change the address, which says what the page shows.
-  const skip = (event: Event) => {
-    event.preventDefault();
-    focus("main");
-  };
   return (
     <>
-      <a id="skip" class="skip" href="#main" onClick={skip}>
-        Skip to the content
-      </a>
+      <Button class="skip" onClick={() => focus("main")} label="Skip to the content" />
       <header class="masthead">
         <p class="wordmark">
           <Leaf />
@@ -76,20 +73,12 @@ function Page() {
   );
 }
 
-/** The keys that work now. People can turn single keys off, as some need to. */
+/** People can turn single keys off, as some need to. */
 function Keys() {
-  const hasPlants = !garden.isBare.value;
-  const canDelete = hasPlants && garden.canWrite.value && !selection.isOn.value;
-  const keys: (readonly [keys: string, label: string, ...unknown[]])[] = [
-    ...(areShortcutsOn.value ? listShortcuts() : []),
-    ...(hasPlants ? [["↑ ↓", "between plants"] as const] : []),
-    ...(canDelete ? [["Del", "delete"] as const] : []),
-    ["Esc", "close"],
-  ];
   return (
     <p id="keys">
       <Checkbox id="use-shortcuts" isChecked={areShortcutsOn} label="Shortcuts" />
-      {keys.map(([key, label]) => (
+      {listKeys().map(([key, label]) => (
         <span key={key}>
           <kbd>{key}</kbd> {label}
         </span>
@@ -102,11 +91,10 @@ function pressShortcut(event: KeyboardEvent): void {
   const { key, target, altKey, ctrlKey, metaKey } = event;
   const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
   const isBehind = !session.isSignedIn.value || document.querySelector("dialog:modal") !== null;
-  const shortcut = listShortcuts().find(([name]) => name === key);
-  const isOff = !areShortcutsOn.value || isTyping || isBehind || altKey || ctrlKey || metaKey;
-  if (!shortcut || isOff) return;
+  const act = listKeys().find(([name]) => name === key)?.[2];
+  if (!act || isTyping || isBehind || altKey || ctrlKey || metaKey) return;
   event.preventDefault();
-  shortcut[2]();
+  act();
 }
 
 function Confirm() {

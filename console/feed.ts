@@ -54,21 +54,15 @@ export class Feed {
       } catch (error) {
         // The service no longer keeps events.
         if (signal.aborted || hasCode(error, "not-found")) return;
-        const isSkipped = hasCode(error, "gone") && (await this.#skip(signal));
-        if (!isSkipped) await new Promise((resolve) => setTimeout(resolve, retryMs));
+        const me = hasCode(error, "gone") && (await this.api.me({ signal }).catch(() => undefined));
+        if (signal.aborted) return;
+        if (me) {
+          this.#position = me.lastEvent;
+          this.#gathered = [];
+          this.page.onMissed();
+        } else await new Promise((resolve) => setTimeout(resolve, retryMs));
       }
     }
-  }
-
-  /** Goes on with what happens from now on. Returns false if that doesn't help either. */
-  async #skip(signal: AbortSignal): Promise<boolean> {
-    const before = this.#position;
-    const me = await this.api.me({ signal }).catch(() => undefined);
-    if (!me || signal.aborted) return false;
-    this.#position = me.lastEvent;
-    this.#gathered = [];
-    this.page.onMissed();
-    return this.#position !== before;
   }
 
   #report(): void {

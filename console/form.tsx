@@ -1,72 +1,54 @@
 /** Forms and their fields. The service validates; each error is shown at its field. */
-import { batch, signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { signal } from "@preact/signals";
 import { describeError, type Plant, toRefusal } from "./api.ts";
 import { Task } from "./message.ts";
 import { focusSoon, onText } from "./parts.tsx";
 
 type Field = keyof Plant;
+type Values = Readonly<Record<Field, string>>;
 
-const empty = { name: "", tag: "", id: "" };
-const noErrors = { ...empty, form: "" };
+const empty: Values = { name: "", tag: "", id: "" };
 
 export class Form {
-  readonly values = signal<Readonly<Record<Field, string>>>(empty);
+  readonly values = signal(empty);
   /** What is wrong with each field, or with none in particular. */
-  readonly errors = signal(noErrors);
+  readonly errors = signal<Readonly<Partial<Record<string, string>>>>({});
   readonly sending = new Task();
 
   /** The ids of its elements start with the prefix: `add-name`, `add-name-error`. */
-  constructor(
-    readonly prefix: string,
-    readonly fields: readonly Field[],
-  ) {}
+  constructor(readonly prefix: string) {}
 
-  set(field: Field, text: string): void {
-    batch(() => {
-      this.values.value = { ...this.values.value, [field]: text };
-      this.errors.value = { ...this.errors.value, [field]: "", form: "" };
-    });
+  set(values: Partial<Values>): void {
+    this.values.value = { ...this.values.value, ...values };
   }
 
-  reset(values: Partial<Record<Field, string>> = {}): void {
-    this.values.value = { ...empty, ...values };
-    this.clearErrors();
-  }
-
-  clearErrors(): void {
-    this.errors.value = noErrors;
+  reset(values: Partial<Values> = {}): void {
+    this.set({ ...empty, ...values });
+    this.errors.value = {};
   }
 
   focusOn(field: Field): void {
     focusSoon(`${this.prefix}-${field}`);
   }
 
-  /** The first field with an error gets the focus. */
-  showError(field: Field | "form", detail: string): void {
-    const before = this.errors.value[field];
-    this.errors.value = { ...this.errors.value, [field]: `${before} ${detail}`.trim() };
-    const first = this.fields.find((each) => this.errors.value[each] !== "");
-    if (first) this.focusOn(first);
-  }
-
   /** Shows why a call failed. The advice is for calls without a response. */
   fail(error: unknown, advice: string): void {
     const refusal = toRefusal(error);
-    for (const { pointer = "", detail } of refusal?.errors ?? []) {
-      const field = this.fields.find((name) => pointer === `/${name}`);
-      if (field) this.showError(field, detail.slice(0, 1).toUpperCase() + detail.slice(1));
-      else this.showError("form", `${pointer} ${detail}`);
-    }
-    if (!refusal) this.showError("form", `${describeError(error)} ${advice}`);
-    else if (refusal.errors.length === 0) {
-      this.showError(refusal.code === "conflict" ? "id" : "form", refusal.detail);
-    }
+    const invalid = refusal?.errors.map(({ pointer = "", detail }) => [
+      pointer.slice(1),
+      detail.slice(0, 1).toUpperCase() + detail.slice(1),
+    ]);
+    if (!refusal) this.errors.value = { form: `${describeError(error)} ${advice}` };
+    else if (invalid?.length) this.errors.value = Object.fromEntries(invalid);
+    else this.errors.value = { [refusal.code === "conflict" ? "id" : "form"]: refusal.detail };
+    const first = Object.keys(empty).find((field) => field in this.errors.value);
+    if (first) this.focusOn(first as Field);
   }
 
   /** Sends it once at a time. */
   submit(event: Event, send: () => Promise<void>): void {
     event.preventDefault();
+    this.errors.value = {};
     void this.sending.run(send);
   }
 }
@@ -76,20 +58,23 @@ interface TextFieldProps {
   readonly field: Field;
   readonly label: string;
   readonly isOptional?: boolean;
-  readonly isWide?: boolean;
-  /** What somebody else has made of the field. */
-  readonly theirs?: ComponentChildren;
+  readonly class?: string;
   readonly list?: string;
   readonly placeholder?: string;
-  readonly inputMode?: "numeric";
+  readonly pattern?: string;
+  readonly title?: string;
 }
 
 export function TextField(props: TextFieldProps) {
-  const { form, field, label, isOptional, isWide, theirs, ...rest } = props;
+  const { form, field, label, isOptional, class: name = "field", ...rest } = props;
   const id = `${form.prefix}-${field}`;
   const error = form.errors.value[field];
+  const change = (text: string) => {
+    form.set({ [field]: text });
+    form.errors.value = { ...form.errors.value, [field]: undefined };
+  };
   return (
-    <div class={`field${isWide ? " grow" : ""}`}>
+    <div class={name}>
       <label for={id}>
         {label} {isOptional && <span class="optional">optional</span>}
       </label>
@@ -97,17 +82,12 @@ export function TextField(props: TextFieldProps) {
         {...rest}
         id={id}
         type="text"
+        required={!isOptional}
         value={form.values.value[field]}
-        onInput={onText((text) => form.set(field, text))}
-        aria-describedby={`${id}-error${theirs === undefined ? "" : ` ${id}-theirs`}`}
-        aria-invalid={error !== ""}
-        aria-required={isOptional ? undefined : true}
+        onInput={onText(change)}
+        aria-describedby={`${id}-error`}
+        aria-invalid={error !== undefined}
       />
-      {theirs !== undefined && (
-        <p id={`${id}-theirs`} class="theirs">
-          {theirs}
-        </p>
-      )}
       <p id={`${id}-error`} class="error">
         {error}
       </p>

@@ -1,13 +1,13 @@
 /** The page of a garden: its title, what to do with it, and its plants. */
 import { useEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
-import { ActivityPanel, toggleActivity } from "./activity-panel.tsx";
-import { AddForm, closeAdd, openAdd } from "./add-form.tsx";
+import { ActivityPanel } from "./activity-panel.tsx";
+import { AddForm, closeAdd, isAdding, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";
 import { hideNotice } from "./message.ts";
 import { Button, focus } from "./parts.tsx";
 import { focusFirstRow, PlantRows } from "./plant-rows.tsx";
-import { activity, garden, isAdding, session, transfers } from "./state.ts";
+import { garden, session, transfers } from "./state.ts";
 import { KnownTags, Tags } from "./tags.tsx";
 import { showAll, Toolbar } from "./toolbar.tsx";
 import { TransferCard } from "./transfer-card.tsx";
@@ -39,7 +39,6 @@ export function GardenPage() {
           <News />
           <PlantRows />
           <ListState />
-          <More />
         </div>
       </div>
     </section>
@@ -72,15 +71,6 @@ function Head() {
           {describeExtent(list, summary)}
         </p>
         <Button id="refresh" class="link" onClick={refresh} label="Refresh" />
-        {summary?.me.lastEvent !== undefined && (
-          <Button
-            id="open-activity"
-            class="link"
-            aria-expanded={activity.isOpen.value}
-            onClick={toggleActivity}
-            label="Activity"
-          />
-        )}
         {!garden.isBare.value && <Actions />}
         <input
           id="import-file"
@@ -101,6 +91,7 @@ function Head() {
 }
 
 function Actions() {
+  const isRunning = transfers.isRunning.value;
   return (
     <div class="actions">
       {garden.canWrite.value && (
@@ -113,26 +104,18 @@ function Actions() {
             shortcut="n"
             label="Add a plant"
           />
-          <ImportButton id="choose-file" label="Import" />
+          <Button id="choose-file" disabled={isRunning} onClick={chooseFile} label="Import" />
         </>
       )}
-      <Button
-        id="export"
-        disabled={transfers.isRunning.value}
-        onClick={() => transfers.export(download)}
-        label="Export"
-      />
+      <Button id="export" disabled={isRunning} onClick={() => transfers.export(download)}>
+        Export
+      </Button>
     </div>
   );
 }
 
-function ImportButton({ id, label }: { id: string; label: string }) {
-  const chooseFile = () => document.getElementById("import-file")?.click();
-  return (
-    <Button id={id} disabled={transfers.isRunning.value} onClick={chooseFile}>
-      {label}
-    </Button>
-  );
+function chooseFile(): void {
+  document.getElementById("import-file")?.click();
 }
 
 function download(file: Blob, name: string): void {
@@ -162,25 +145,25 @@ function News() {
   );
 }
 
-/** What is shown instead of plants. */
+/** What is shown instead of plants, or after the last one. */
 function ListState() {
-  const { size, isComplete, isLoaded, error, query } = garden.list.value;
-  const isEmpty = isComplete && size === 0;
-  if (error.value !== undefined && size === 0) return <Trouble error={error.value} />;
-  if (isEmpty && isFiltered(query)) {
+  const { size, isComplete, error, query } = garden.list.value;
+  if (error.value !== undefined) return <Trouble error={error.value} />;
+  if (!isComplete) {
+    const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
     return (
-      <div id="no-match" class="state">
-        <h2>No plants found</h2>
-        <p>{describeNoMatch(query)}</p>
-        <Button id="clear-filter" onClick={showAll} label="Show all plants" />
-      </div>
+      <p id={size === 0 ? "loading" : "more"} class="note more">
+        {size === 0 ? "Loading plants…" : `Loading… ${found} so far`}
+      </p>
     );
   }
-  if (isEmpty) return <Empty />;
-  if (isLoaded) return null;
+  if (size > 0) return null;
+  if (!isFiltered(query)) return <Empty />;
   return (
-    <div id="loading" class="skeleton" role="status">
-      <span class="unseen">Loading plants</span>
+    <div id="no-match" class="state">
+      <h2>No plants found</h2>
+      <p>{describeNoMatch(query)}</p>
+      <Button id="clear-filter" onClick={showAll} label="Show all plants" />
     </div>
   );
 }
@@ -189,14 +172,6 @@ function Empty() {
   const canWrite = garden.canWrite.value;
   return (
     <div id="empty" class="state">
-      <svg class="sprout" viewBox="0 0 120 120" aria-hidden="true">
-        <path class="pot" d="M34 78h52l-6 30a5 5 0 0 1-5 4H45a5 5 0 0 1-5-4zM30 68h60v10H30z" />
-        <path class="stem" d="M60 68V34" />
-        <path
-          class="leaf"
-          d="M60 46C44 46 36 38 34 24c15 0 25 7 26 22zM60 36c1-14 9-22 25-24 0 15-8 24-25 24z"
-        />
-      </svg>
       <h2>Nothing planted yet</h2>
       <p>
         {canWrite
@@ -205,10 +180,8 @@ function Empty() {
       </p>
       {canWrite && (
         <div class="actions">
-          <Button id="first-add" class="primary" onClick={openAdd}>
-            Add the first plant
-          </Button>
-          <ImportButton id="first-file" label="Import a file" />
+          <Button id="first-add" class="primary" onClick={openAdd} label="Add the first plant" />
+          <Button id="first-file" onClick={chooseFile} label="Import a file" />
         </div>
       )}
     </div>
@@ -216,42 +189,17 @@ function Empty() {
 }
 
 function Trouble({ error }: { error: unknown }) {
-  const isSearch = garden.list.value.query.q !== undefined;
+  const { query, size } = garden.list.value;
+  const which = size === 0 ? "your plants" : "more plants";
   const retry = () => {
-    void garden.refresh();
+    void (size === 0 ? garden.refresh() : garden.loadMore(true));
     focus("garden-title");
   };
   return (
     <div id="trouble" class="state trouble" role="alert">
-      <h2>{isSearch ? "Couldn’t search for this" : "Couldn’t load your plants"}</h2>
+      <h2>{query.q === undefined ? `Couldn’t load ${which}` : "Couldn’t search for this"}</h2>
       <p id="trouble-note">{describeError(error)}</p>
       <Button id="retry" class="primary" onClick={retry} label="Try again" />
-    </div>
-  );
-}
-
-/** What follows the last row. */
-function More() {
-  const { size, next, error, query } = garden.list.value;
-  const isLoading = garden.isLoading.value && !garden.isComing.value;
-  const hasFailed = error.value !== undefined && size > 0;
-  const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
-  const retry = () => {
-    void garden.loadMore(true);
-    focus("garden-title");
-  };
-  return (
-    <div class="more">
-      {(hasFailed || (isLoading && next !== undefined)) && (
-        <p id="more-note" class="note">
-          {hasFailed
-            ? `Couldn’t load more plants. ${describeError(error.value)}`
-            : `Loading… ${found} so far`}
-        </p>
-      )}
-      {next !== undefined && !isLoading && (
-        <Button id="load-more" onClick={retry} label={hasFailed ? "Try again" : "Load more"} />
-      )}
     </div>
   );
 }

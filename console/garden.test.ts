@@ -61,7 +61,7 @@ describe("a garden", () => {
     const { garden, title } = await open(["Fern"], { q: "´" });
     expect(title()).toBe("No plants");
     expect(String(garden.list.value.error.value)).toContain("accents only");
-    expect(garden.isLoading.value).toBe(false);
+    expect(garden.isLoading).toBe(false);
   });
 
   test("counts plants and tags together", async () => {

@@ -11,15 +11,14 @@ import {
   type Plant,
   type PlantEvent,
   pageSize,
+  pageSizeMax,
   type Query,
   type Summary,
 } from "./api.ts";
-import { announcement, type Message, message, notify, offerUndo, Task, warn } from "./message.ts";
+import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
-/** How many plants to load at a time if somebody wants all of them. */
-const allAtOnce = 10_000;
 /** How often to count plants and tags while others change them. */
 const recountMs = 2_000;
 
@@ -39,7 +38,6 @@ export class Garden {
   readonly list = signal(new PlantList({}));
   /** What the address asks for: the query of that list, or of the next one. */
   readonly query = signal<Query>(this.list.value.query);
-  readonly isLoading = signal(false);
   readonly target = signal<Target | undefined>();
   /** Plants that changed or appeared a moment ago. */
   readonly fresh = signal<ReadonlySet<bigint>>(new Set());
@@ -57,14 +55,14 @@ export class Garden {
   onOpened: (lastEvent: number | undefined) => void = () => {};
 
   #loading: AbortController | undefined;
-  readonly #counting = new Task();
-  #isCountOld = false;
-  #countedAtMs = Number.NEGATIVE_INFINITY;
+  #countedAtMs = 0;
   #countTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly api: Api) {}
 
-  // Loading.
+  get isLoading(): boolean {
+    return this.#loading !== undefined;
+  }
 
   /** Shows a list, unless it's on the page already. */
   show(query: Query): void {
@@ -72,11 +70,10 @@ export class Garden {
     void this.#start(query);
   }
 
-  /** Loads everything again that was loaded. */
+  /** Loads the list again: as much of it as fits a response. */
   async refresh(): Promise<void> {
-    const limit = Math.max(this.list.value.size, pageSize);
     this.recount();
-    await this.#start(this.query.value, limit);
+    await this.#start(this.query.value, pageSizeMax);
   }
 
   /** Loads the next page, unless another is loading or, without a retry, has failed. */
@@ -84,7 +81,8 @@ export class Garden {
     const list = this.list.value;
     const hasFailed = list.error.value !== undefined && !isRetry;
     if (list.next === undefined || hasFailed || this.#loading) return;
-    if (await this.#load(list)) this.#loadMoreIfFew();
+    // A page of a search covers a part of the garden, and may find little in it.
+    if ((await this.#load(list)) && list.size < pageSize) await this.loadMore();
   }
 
   /** Loads the rest of the list, unless nobody wants it anymore or goes elsewhere. */
@@ -93,7 +91,7 @@ export class Garden {
     if (this.isComing.value) return;
     list.error.value = undefined;
     while (isWanted() && list.next !== undefined && list.error.value === undefined) {
-      if (!(await this.#load(list, allAtOnce))) return;
+      if (!(await this.#load(list, pageSizeMax))) return;
     }
   }
 
@@ -115,15 +113,10 @@ export class Garden {
       if (!isRefresh) this.target.value = { isTop: true };
       this.list.value = list;
     });
-    this.#loadMoreIfFew();
+    if (list.size < pageSize) void this.loadMore();
     if (!list.isLoaded) return;
     const summary = this.summary.value;
     announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
-  }
-
-  /** A page of a search covers a part of the garden, and may find little in it. */
-  #loadMoreIfFew(): void {
-    if (this.list.value.size < pageSize) void this.loadMore();
   }
 
   /** Loads a page into a list. Returns false if another request has taken over. */
@@ -132,7 +125,6 @@ export class Garden {
     const loading = new AbortController();
     this.#loading = loading;
     list.error.value = undefined;
-    this.isLoading.value = true;
     try {
       if (!this.summary.value) {
         this.summary.value = await this.api.summarize();
@@ -146,30 +138,24 @@ export class Garden {
     }
     if (this.#loading !== loading) return false;
     this.#loading = undefined;
-    this.isLoading.value = false;
     return true;
   }
 
-  /** Counts plants and tags again, together. */
-  recount(): void {
-    this.#isCountOld = true;
-    void this.#counting.run(async () => {
-      while (this.#isCountOld) {
-        this.#isCountOld = false;
-        this.#countedAtMs = performance.now();
+  /** Counts plants and tags again, together, unless that has just been done for what others did. */
+  recount(isUrgent = true): void {
+    clearTimeout(this.#countTimer);
+    const waitMs = isUrgent ? 0 : this.#countedAtMs + recountMs - performance.now();
+    this.#countTimer = setTimeout(
+      async () => {
+        const startedAtMs = performance.now();
+        this.#countedAtMs = startedAtMs;
         const summary = await this.api.summarize().catch(() => undefined);
+        if (this.#countedAtMs !== startedAtMs) return;
         if (summary) this.summary.value = summary;
-        else this.recountSoon();
-      }
-    });
-  }
-
-  recountSoon(): void {
-    const waitMs = Math.max(0, this.#countedAtMs + recountMs - performance.now());
-    this.#countTimer ??= setTimeout(() => {
-      this.#countTimer = undefined;
-      this.recount();
-    }, waitMs);
+        else this.recount(false);
+      },
+      Math.max(0, waitMs),
+    );
   }
 
   // What others do.
@@ -177,7 +163,7 @@ export class Garden {
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
     this.fresh.value = new Set(this.list.value.follow(events, this.view()));
-    if (events.length > 0) this.recountSoon();
+    if (events.length > 0) this.recount(false);
   }
 
   /** After scrolling, other rows are in view. */
@@ -234,27 +220,21 @@ export class Garden {
   /** Plants have another tag now. Their names may have changed, too. */
   showTagged(plants: readonly Plant[]): void {
     const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
-    this.#update(
-      plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })),
-      [],
-    );
+    this.#update(plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })));
   }
 
   #reveal(plants: readonly Plant[], isFocused: boolean): void {
     const [first] = plants;
     batch(() => {
-      this.#update(plants, []);
+      this.#update(plants);
       if (!first || !this.list.value.find(first.id)) return;
       this.fresh.value = new Set([first.id]);
       this.target.value = { id: first.id, isFocused };
     });
   }
 
-  #update(plants: readonly Plant[], gone: readonly Plant[]): void {
-    batch(() => {
-      this.list.value.put(plants);
-      this.list.value.remove(gone);
-    });
+  #update(plants: readonly Plant[], gone: readonly Plant[] = []): void {
+    this.list.value.put(plants, gone);
     this.recount();
   }
 }

@@ -33,21 +33,16 @@ export const announcement = signal<Message>("");
 export const notice = signal<{ text: Message; isTrouble: boolean } | undefined>();
 let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** News disappears by itself. */
-export function notify(text: Message): void {
-  showNotice(text, false);
-  noticeTimer = setTimeout(hideNotice, noticeMs);
-}
-
-/** Trouble stays until somebody dismisses it. */
-export function warn(what: Message, error: unknown): void {
-  showNotice([what, " ", describeError(error)], true);
-}
-
-function showNotice(text: Message, isTrouble: boolean): void {
+/** News disappears by itself. Trouble stays until somebody dismisses it. */
+export function notify(text: Message, isTrouble = false): void {
   hideNotice();
   notice.value = { text, isTrouble };
   announcement.value = text;
+  if (!isTrouble) noticeTimer = setTimeout(hideNotice, noticeMs);
+}
+
+export function warn(what: Message, error: unknown): void {
+  notify([what, " ", describeError(error)], true);
 }
 
 export function hideNotice(): void {

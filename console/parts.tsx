@@ -2,7 +2,6 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { toHash } from "./address.ts";
 import type { Task } from "./message.ts";
 
 export function focus(id: string): void {
@@ -19,12 +18,8 @@ export function onText(use: (text: string) => void) {
   return ({ currentTarget }: { currentTarget: HTMLInputElement }) => use(currentTarget.value);
 }
 
-export function onEscape(leave: () => void) {
-  return ({ key }: KeyboardEvent) => key === "Escape" && leave();
-}
-
-export function PlantLink({ id, name }: { id: bigint; name: string }) {
-  return <a href={toHash({ plant: id })}>{name}</a>;
+export function onEscape(leave: (event: KeyboardEvent) => void) {
+  return (event: KeyboardEvent) => event.key === "Escape" && leave(event);
 }
 
 interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "label"> {
@@ -35,6 +30,8 @@ interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "
   /** While it runs, the button is disabled. If that lasts, it shows a spinner. */
   readonly task?: Task;
   readonly type?: "button" | "submit";
+  /** The form that it submits, unless it's inside of it. */
+  readonly form?: string;
   readonly disabled?: boolean;
 }
 
@@ -44,8 +41,7 @@ export function Button({ label, children = label, shortcut, task, ...rest }: But
   return (
     <button type="button" {...rest} {...state}>
       {children}
-      {shortcut && " "}
-      {shortcut && <Key name={shortcut} />}
+      {shortcut && [" ", <Key name={shortcut} />]}
     </button>
   );
 }
@@ -55,13 +51,8 @@ export function Key({ name }: { name: string }) {
   return <kbd aria-hidden="true">{name}</kbd>;
 }
 
-interface CheckboxProps {
-  readonly id: string;
-  readonly isChecked: Signal<boolean>;
-  readonly label: string;
-}
-
-export function Checkbox({ id, isChecked, label }: CheckboxProps) {
+export function Checkbox(props: { id: string; isChecked: Signal<boolean>; label: string }) {
+  const { id, isChecked, label } = props;
   const change = () => {
     isChecked.value = !isChecked.value;
   };
@@ -74,27 +65,20 @@ export function Checkbox({ id, isChecked, label }: CheckboxProps) {
 
 interface DialogProps extends Omit<HTMLAttributes<HTMLDialogElement>, "role"> {
   readonly isOpen: boolean;
-  readonly isModal?: boolean;
-  /** Escape was pressed. */
+  /** Somebody wants to close it, such as with Escape. */
   readonly onLeave: () => void;
 }
 
-export function Dialog({ isOpen, isModal = true, onLeave, ...rest }: DialogProps) {
+export function Dialog({ isOpen, onLeave, ...rest }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const element = dialog.current;
-    if (!element || isOpen === element.open) return;
-    if (!isOpen) return element.close();
-    const top = scrollY;
-    if (isModal) element.showModal();
-    else element.show();
-    // Opening moves the focus, and with it the page.
-    scrollTo({ top, behavior: "instant" });
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
   }, [isOpen]);
-  const cancel = (event: Event) => {
+  const leave = (event: Event) => {
     event.preventDefault();
     onLeave();
   };
-  // Browsers close a dialog at the second Escape, whatever the page makes of it.
-  return <dialog {...rest} ref={dialog} onCancel={cancel} onClose={() => isOpen && onLeave()} />;
+  // Browsers would close a dialog at the second Escape, whatever the page makes of `cancel`.
+  return <dialog {...rest} ref={dialog} onCancel={leave} onKeyDown={onEscape(leave)} />;
 }

@@ -1,15 +1,20 @@
-/** One plant in a dialog, to copy, edit or delete. */
-import { useSignal } from "@preact/signals";
+/** One plant in a dialog, to read, edit or delete. */
 import { useLayoutEffect } from "preact/hooks";
-import type { EditedField } from "./api.ts";
+import type { Plant } from "./api.ts";
 import { TextField } from "./form.tsx";
-import { message } from "./message.ts";
 import { Button, Dialog, focus } from "./parts.tsx";
 import { card, garden, session } from "./state.ts";
 
 export function PlantCard() {
   const id = card.id.value;
-  const { plant, lost, note, isEditing } = card.shown.value;
+  const { plant, lost, note, isEditing, isChanged } = card.shown.value;
+  const [usual, other] = isEditing ? ["Cancel", "Discard yours"] : ["Close", "Keep it"];
+  // What had the focus may be gone. After a conflict, Enter must neither delete nor save anything.
+  useLayoutEffect(() => {
+    const isOutside = !document.activeElement?.closest("#plant");
+    if (id !== undefined && (isOutside || isChanged))
+      focus(isEditing ? "edit-resume" : "plant-close");
+  }, [plant, lost, isChanged]);
   return (
     <Dialog
       id="plant"
@@ -18,161 +23,94 @@ export function PlantCard() {
       isOpen={id !== undefined && session.isSignedIn.value}
       onLeave={() => void card.leave()}>
       <h2 id="plant-title">
-        <bdi id="plant-name">{plant?.name ?? lost?.name ?? `Plant ${id}`}</bdi>
+        <bdi>{plant?.name ?? lost?.name ?? `Plant ${id}`}</bdi>
       </h2>
       {note && (
         <p id="plant-note" class="banner" role="alert">
           {note}
         </p>
       )}
-      {isEditing ? <EditForm /> : <PlantView />}
+      {isEditing && <EditForm />}
+      {plant && !isEditing && (
+        <dl id="plant-fields">
+          <dt>Tag</dt>
+          <dd>
+            <bdi>{plant.tag}</bdi>
+          </dd>
+          <dt>Id</dt>
+          <dd>{String(plant.id)}</dd>
+        </dl>
+      )}
+      <div class="actions">
+        {isEditing ? (
+          <EditActions />
+        ) : (
+          plant && garden.canWrite.value && <ViewActions plant={plant} />
+        )}
+        {lost && garden.canWrite.value && (
+          <Button id="plant-again" onClick={() => card.addAgain(lost)} label="Add it again" />
+        )}
+        <Button id={isEditing ? "edit-cancel" : "plant-close"} onClick={() => card.close()}>
+          {isChanged ? other : usual}
+        </Button>
+      </div>
     </Dialog>
   );
 }
 
-function PlantView() {
-  const { plant, isChanged } = card.shown.value;
-  // What had the focus may be gone, and after a conflict Enter must not delete anything.
-  useLayoutEffect(() => {
-    const isOutside = !document.activeElement?.closest("#plant");
-    if (card.id.value !== undefined && (isOutside || isChanged)) focus("plant-close");
-  }, [plant, isChanged]);
+function ViewActions({ plant }: { plant: Plant }) {
   return (
-    <div id="plant-view">
-      {plant && (
-        <dl id="plant-fields">
-          <dt>Tag</dt>
-          <dd>
-            <bdi id="plant-tag">{plant.tag}</bdi>
-          </dd>
-          <dt>Id</dt>
-          <dd id="plant-id">{String(plant.id)}</dd>
-          <dt>Copy</dt>
-          <CopyButtons key={plant.id} hasTag={plant.tag !== ""} />
-        </dl>
-      )}
-      <div class="actions">
-        {plant && garden.canWrite.value && (
-          <>
-            <Button id="plant-edit" class="primary" autofocus onClick={() => card.edit()}>
-              Edit
-            </Button>
-            <Button
-              id="plant-delete"
-              class="danger"
-              task={card.deleting}
-              onClick={() => card.delete(plant)}
-              label={isChanged ? "Delete it anyway" : "Delete"}
-            />
-          </>
-        )}
-        <AddAgain />
-        <Button id="plant-close" onClick={() => card.close()}>
-          {isChanged ? "Keep it" : "Close"}
-        </Button>
-      </div>
-    </div>
+    <>
+      <Button id="plant-edit" class="primary" autofocus onClick={() => card.edit()} label="Edit" />
+      <Button
+        id="plant-delete"
+        class="danger"
+        task={card.deleting}
+        onClick={() => card.delete(plant)}
+        label={card.shown.value.isChanged ? "Delete it anyway" : "Delete"}
+      />
+    </>
   );
-}
-
-/** Somebody else deleted the plant. */
-function AddAgain() {
-  const { lost } = card.shown.value;
-  if (!lost || !garden.canWrite.value) return null;
-  return (
-    <Button id="plant-again" onClick={() => card.addAgain(lost)}>
-      Add it again
-    </Button>
-  );
-}
-
-function CopyButtons({ hasTag }: { hasTag: boolean }) {
-  const note = useSignal("");
-  return (
-    <dd class="actions">
-      {["name", "tag", "id"].map((field) => {
-        const copyField = () => {
-          const isCopied = copy(document.getElementById(`plant-${field}`) as HTMLElement);
-          note.value = isCopied ? `The ${field} was copied.` : "Press Ctrl+C or ⌘C to copy it.";
-        };
-        const name = field.slice(0, 1).toUpperCase() + field.slice(1);
-        const label = [<span class="unseen">Copy the </span>, name];
-        const isAbsent = field === "tag" && !hasTag;
-        return (
-          <Button id={`copy-${field}`} label={label} disabled={isAbsent} onClick={copyField} />
-        );
-      })}
-      <span id="copy-note" class="note" role="status">
-        {note.value}
-      </span>
-    </dd>
-  );
-}
-
-/** Browsers deny `navigator.clipboard` to pages loaded over plain HTTP. */
-function copy(element: HTMLElement): boolean {
-  getSelection()?.selectAllChildren(element);
-  // Copying the selection itself would lose some white space.
-  const setText = (event: ClipboardEvent) => {
-    event.clipboardData?.setData("text/plain", element.textContent);
-    event.preventDefault();
-  };
-  document.addEventListener("copy", setText, { once: true });
-  const isCopied = document.execCommand("copy");
-  document.removeEventListener("copy", setText);
-  return isCopied;
 }
 
 function EditForm() {
   const { form } = card;
-  const { plant, theirs } = card.shown.value;
-  const hasConflict = theirs !== undefined;
-  // If somebody presses Enter again, neither version is lost.
-  useLayoutEffect(() => {
-    if (hasConflict) focus("edit-resume");
-  }, [theirs]);
-  const describe = (field: EditedField) => {
-    const text = theirs?.[field];
-    if (text === undefined) return "";
-    return text === "" ? "Theirs: none" : message`Theirs: “${text}”`;
-  };
   return (
     <form
       id="edit"
       class="edit"
       aria-labelledby="plant-title"
-      noValidate
       autocomplete="off"
       onSubmit={(event) => form.submit(event, () => card.save())}>
-      <TextField form={form} field="name" label="Name" theirs={describe("name")} />
-      <TextField
-        {...{ form, field: "tag", label: "Tag", theirs: describe("tag") }}
-        isOptional
-        list="known-tags"
-      />
+      <TextField form={form} field="name" label="Name" />
+      <TextField form={form} field="tag" label="Tag" isOptional list="known-tags" />
       <p id="edit-error" class="error" role="alert">
         {form.errors.value.form}
       </p>
-      <div class="actions">
-        {hasConflict && (
-          <Button id="edit-resume" class="primary" onClick={() => form.focusOn("name")}>
-            Keep editing
-          </Button>
-        )}
-        {plant && (
-          <Button
-            id="edit-save"
-            class={hasConflict ? "" : "primary"}
-            type="submit"
-            task={form.sending}
-            label={hasConflict ? "Save yours instead" : "Save"}
-          />
-        )}
-        <AddAgain />
-        <Button id="edit-cancel" onClick={() => card.close()}>
-          {hasConflict ? "Discard yours" : "Cancel"}
-        </Button>
-      </div>
     </form>
+  );
+}
+
+function EditActions() {
+  const { form, shown } = card;
+  const { plant, isChanged } = shown.value;
+  return (
+    <>
+      {isChanged && (
+        <Button id="edit-resume" class="primary" onClick={() => form.focusOn("name")}>
+          Keep editing
+        </Button>
+      )}
+      {plant && (
+        <Button
+          id="edit-save"
+          form="edit"
+          class={isChanged ? "" : "primary"}
+          type="submit"
+          task={form.sending}
+          label={isChanged ? "Save yours instead" : "Save"}
+        />
+      )}
+    </>
   );
 }

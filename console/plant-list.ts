@@ -1,7 +1,7 @@
 /**
  * The plants of a list that are loaded so far, in its order. Pages extend it. What this page
- * changes goes through `put` and `remove`. Events go through `follow`, which moves nothing that
- * somebody is looking at.
+ * changes goes through `put`. Events go through `follow`, which moves nothing that somebody is
+ * looking at.
  */
 import { batch, computed, signal } from "@preact/signals";
 import { createMatcher } from "../src/domain/search.ts";
@@ -19,19 +19,15 @@ export interface View {
 }
 
 export class PlantList {
-  readonly query: Query;
   readonly #hasWords: (plant: Plant) => boolean;
   readonly #plants = signal<readonly ListedPlant[]>([]);
-  /** What others added where it would move what is in view. */
-  readonly #waiting = signal<ReadonlyMap<bigint, Plant>>(new Map());
-  readonly #sorted = computed(() => this.#sort([...this.#waiting.value.values()]));
+  readonly #waiting = signal<readonly Plant[]>([]);
   readonly #gone = computed(() => this.plants.filter((plant) => plant.goneBecause).length);
   readonly #loaded = signal<Pick<Page, "next"> | undefined>();
   /** Why the last page failed to load. */
   readonly error = signal<unknown>();
 
-  constructor(query: Query) {
-    this.query = query;
+  constructor(readonly query: Query) {
     this.#hasWords = query.q === undefined ? () => true : createMatcher(query.q);
   }
 
@@ -40,9 +36,9 @@ export class PlantList {
     return this.#plants.value;
   }
 
-  /** In the order of the list. */
+  /** What others added where it would move what is in view. */
   get waiting(): readonly Plant[] {
-    return this.#sorted.value;
+    return this.#waiting.value;
   }
 
   /** The id that the next page starts after; absent before the first page and after the last. */
@@ -61,40 +57,37 @@ export class PlantList {
 
   /** How many plants are known to be in the list, shown or waiting. */
   get size(): number {
-    return this.plants.length - this.#gone.value + this.#waiting.value.size;
+    return this.plants.length - this.#gone.value + this.waiting.length;
+  }
+
+  /** Whether it has nothing that waits, and no row that stays only while it's in view. */
+  get isSettled(): boolean {
+    return this.waiting.length === 0 && this.#gone.value === 0;
   }
 
   find(id: bigint): ListedPlant | undefined {
     return this.plants.find((plant) => plant.id === id);
   }
 
-  /** Whether it has nothing that waits, and no row that stays only while it's in view. */
-  get isSettled(): boolean {
-    return this.#waiting.value.size === 0 && this.#gone.value === 0;
-  }
-
   /** Plants already here stay as they are. */
   addPage({ plants, next }: Page): void {
     const known = new Set(this.plants.map(({ id }) => id));
     batch(() => {
-      this.#insert(plants.filter(({ id }) => !known.has(id)));
+      this.#show([...this.plants, ...plants.filter(({ id }) => !known.has(id))]);
       this.#loaded.value = { next };
     });
   }
 
-  /** Adds or updates plants, except where a later page will bring them. */
-  put(plants: readonly Plant[]): void {
+  /** Adds or updates plants, except where a later page will bring them, and removes others. */
+  put(plants: readonly Plant[], gone: readonly Plant[] = []): void {
+    const ids = new Set([...plants, ...gone].map(({ id }) => id));
+    const isOther = (plant: ListedPlant) => !ids.has(plant.id) && !plant.goneBecause;
     batch(() => {
-      this.remove(plants);
-      this.#insert(plants.filter((plant) => this.#belongs(plant)));
-    });
-  }
-
-  remove(plants: readonly Pick<Plant, "id">[]): void {
-    const ids = new Set(plants.map(({ id }) => id));
-    batch(() => {
-      this.#stopWaiting(ids);
-      this.#plants.value = this.plants.filter((each) => !ids.has(each.id) && !each.goneBecause);
+      this.#show([
+        ...this.plants.filter(isOther),
+        ...plants.filter((plant) => this.#belongs(plant)),
+      ]);
+      this.#waiting.value = this.waiting.filter(isOther);
     });
   }
 
@@ -104,37 +97,39 @@ export class PlantList {
    * that changed or appeared.
    */
   follow(events: readonly PlantEvent[], view: View): bigint[] {
-    return batch(() => {
-      const latest = new Map(events.map((event) => [event.plant.id, event]));
-      const fresh: bigint[] = [];
-      this.#plants.value = this.plants.flatMap((plant, index) => {
-        const event = latest.get(plant.id);
-        latest.delete(plant.id);
-        const now = event ? this.#toListed(plant, event) : plant;
-        if (now !== plant) fresh.push(plant.id);
-        return now.goneBecause && (index < view.first || index > view.last) ? [] : now;
-      });
-      const waiting = new Map(this.#waiting.value);
-      for (const [id, { type, plant }] of latest) {
-        if (type !== "plant.deleted" && this.#belongs(plant)) waiting.set(id, plant);
-        else waiting.delete(id);
-      }
-      this.#waiting.value = waiting;
-      const end = this.plants.at(-1);
-      if (view.last < this.plants.length) return fresh;
-      return [...fresh, ...this.admit(({ id }) => !end || this.isBefore(end.id, id))];
+    const latest = new Map(events.map((event) => [event.plant.id, event]));
+    const fresh: bigint[] = [];
+    const plants = this.plants.flatMap((plant, index) => {
+      const event = latest.get(plant.id);
+      latest.delete(plant.id);
+      const now = event ? this.#toListed(plant, event) : plant;
+      if (now !== plant) fresh.push(plant.id);
+      return now.goneBecause && (index < view.first || index > view.last) ? [] : now;
     });
+    const added = [...latest.values()]
+      .filter(({ type, plant }) => type !== "plant.deleted" && this.#belongs(plant))
+      .map(({ plant }) => plant);
+    const others = [...this.waiting.filter(({ id }) => !latest.has(id)), ...added];
+    const end = plants.at(-1);
+    const isEndInView = view.last >= plants.length;
+    const { below = [], waiting = [] } = Object.groupBy(this.#sort(others), ({ id }) =>
+      isEndInView && (!end || this.isBefore(end.id, id)) ? "below" : "waiting",
+    );
+    batch(() => {
+      this.#plants.value = [...plants, ...below];
+      this.#waiting.value = waiting;
+    });
+    return [...fresh, ...below.map(({ id }) => id)];
   }
 
-  /** Lists waiting plants, and returns their ids in the order of the list. */
-  admit(isReady: (plant: Plant) => boolean = () => true): bigint[] {
-    const plants = this.waiting.filter(isReady);
-    const ids = plants.map(({ id }) => id);
+  /** Shows the waiting plants, and returns their ids in the order of the list. */
+  admit(): bigint[] {
+    const { waiting } = this;
     batch(() => {
-      this.#stopWaiting(new Set(ids));
-      if (ids.length > 0) this.#insert(plants);
+      this.#show([...this.plants, ...waiting]);
+      this.#waiting.value = [];
     });
-    return ids;
+    return waiting.map(({ id }) => id);
   }
 
   /** Whether `a` comes before `b` in this list. */
@@ -161,17 +156,11 @@ export class PlantList {
     return isSame(before, plant) && !before.goneBecause ? before : plant;
   }
 
-  #insert(plants: readonly Plant[]): void {
-    this.#plants.value = this.#sort([...this.plants, ...plants]);
+  #show(plants: ListedPlant[]): void {
+    this.#plants.value = this.#sort(plants);
   }
 
-  #stopWaiting(ids: ReadonlySet<bigint>): void {
-    const waiting = this.#waiting.value;
-    if (waiting.size > 0)
-      this.#waiting.value = new Map([...waiting].filter(([id]) => !ids.has(id)));
-  }
-
-  #sort(plants: Plant[]): Plant[] {
+  #sort<Item extends Plant>(plants: Item[]): Item[] {
     return plants.sort((a, b) => (this.isBefore(a.id, b.id) ? -1 : 1));
   }
 }

@@ -16,8 +16,12 @@ const overscan = 12;
 /** How close to the window the end of the list gets before the next page loads. */
 const loadAheadRows = 40;
 
+const selected = <span class="unseen">Selected</span>;
+const columns = { box: selected, number: "Id", name: "Name", tag: "Tag" };
+
 /** The indexes of the rendered rows. */
-const range = signal({ from: 0, to: 0 });
+const from = signal(0);
+const to = signal(0);
 
 const edgeOf = (id: string, edge: "top" | "bottom") =>
   document.getElementById(id)?.getBoundingClientRect()[edge] ?? 0;
@@ -28,25 +32,22 @@ const rowHeight = () => {
   const rows = document.getElementById("rows") as HTMLElement;
   return Number.parseFloat(getComputedStyle(rows).getPropertyValue("--row-height"));
 };
+/** How many rows are between the start of the list and this place in the window. */
+const rowsAbove = (top: number) => (top - edgeOf("rows", "top")) / rowHeight();
 
-garden.view = () => {
-  const start = edgeOf("rows", "top");
-  const height = rowHeight();
-  const first = Math.floor((viewTop() - start) / height);
-  return { first, last: Math.ceil((innerHeight - start) / height) - 1 };
-};
+garden.view = () => ({
+  first: Math.floor(rowsAbove(viewTop())),
+  last: Math.ceil(rowsAbove(innerHeight)) - 1,
+});
 
 /** Renders the rows that are near the window now, and loads more before the list ends. */
 function measure(): void {
-  const height = rowHeight();
-  const above = -edgeOf("rows", "top");
-  const from = Math.max(0, Math.floor(above / height) - overscan);
-  const to = Math.max(0, Math.ceil((above + innerHeight) / height) + overscan);
-  const { from: oldFrom, to: oldTo } = range.peek();
-  if (from !== oldFrom || to !== oldTo) range.value = { from, to };
+  from.value = Math.max(0, Math.floor(rowsAbove(0)) - overscan);
+  to.value = Math.max(0, Math.ceil(rowsAbove(innerHeight)) + overscan);
   // Somewhere else, if the page is about to go there, the list may not end.
   const isSettled = garden.target.peek() === undefined;
-  if (isSettled && to + loadAheadRows > garden.list.peek().plants.length) void garden.loadMore();
+  const isNear = to.peek() + loadAheadRows > garden.list.peek().plants.length;
+  if (isSettled && isNear) void garden.loadMore();
 }
 
 /** Focuses the row at this index, once it is rendered. */
@@ -56,8 +57,7 @@ function focusRow(index: number): void {
 
 /** Focuses the first row in view. */
 export function focusFirstRow(): void {
-  const above = viewTop() - edgeOf("rows", "top");
-  focusRow(Math.max(0, Math.ceil(above / rowHeight())));
+  focusRow(Math.max(0, Math.ceil(rowsAbove(viewTop()))));
 }
 
 export function stopSelecting(): void {
@@ -69,7 +69,6 @@ export function stopSelecting(): void {
 export function PlantRows() {
   const { plants, size } = garden.list.value;
   const target = garden.target.value;
-  const isSelecting = selection.isOn.value;
   const drawn = useRef(plants);
   const focusedId = drawn.current[indexAt(document.activeElement)]?.id;
   // Measured before the rows change: what is in view stays where it is.
@@ -101,7 +100,7 @@ export function PlantRows() {
   return (
     <div
       id="table"
-      class={`table ${isSelecting ? "selecting" : ""}`}
+      class={`table ${selection.isOn.value ? "selecting" : ""}`}
       role="table"
       aria-labelledby="garden-title"
       aria-rowcount={plants.length + 1}
@@ -109,12 +108,9 @@ export function PlantRows() {
       hidden={size === 0}>
       <div role="rowgroup">
         <div class="row head" role="row" aria-rowindex={1}>
-          <span class="box" role="columnheader">
-            <span class="unseen">Selected</span>
-          </span>
-          {["Number Id", "Name", "Tag"].map((name) => (
-            <span key={name} class={name.split(" ")[0]?.toLowerCase()} role="columnheader">
-              {name.split(" ").at(-1)}
+          {Object.entries(columns).map(([name, title]) => (
+            <span key={name} class={name} role="columnheader">
+              {title}
             </span>
           ))}
         </div>
@@ -171,12 +167,14 @@ function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: nu
 
 /** Includes the focused row: removing it would lose the focus. In order, for the Tab key. */
 function listPlaces(plants: readonly ListedPlant[], focusedId: bigint | undefined): number[] {
-  const { from, to } = range.value;
-  const end = Math.min(plants.length, to);
-  const places = Array.from({ length: Math.max(0, end - from) }, (_, index) => from + index);
+  const end = Math.min(plants.length, to.value);
+  const places = Array.from(
+    { length: Math.max(0, end - from.value) },
+    (_, index) => from.value + index,
+  );
   const place = focusedId === undefined ? -1 : plants.findIndex(({ id }) => id === focusedId);
   if (place >= end) places.push(place);
-  else if (place >= 0 && place < from) places.unshift(place);
+  else if (place >= 0 && place < from.value) places.unshift(place);
   return places;
 }
 
@@ -192,32 +190,17 @@ function findShift(before: readonly ListedPlant[], after: readonly ListedPlant[]
   return 0;
 }
 
-/** Goes where the page should go, now that its rows are drawn. */
+/** Goes where the page should go. If that row isn't drawn yet, drawing it leads here again. */
 function follow(plants: readonly ListedPlant[]): void {
-  const target = garden.target.peek();
-  const { id, index = -1, isFocused, isTop } = target ?? {};
+  const { id, index = -1, isFocused, isTop } = garden.target.peek() ?? {};
   const place = id === undefined ? index : plants.findIndex((plant) => plant.id === id);
   const row = Math.min(place, plants.length - 1);
   if (isTop) scrollTo({ top: 0, behavior: "instant" });
   if (row >= 0) scrollToRow(row);
-  // Nothing behind a dialog can have the focus, but the dialog is about to close.
-  const isBehind = isFocused && document.querySelector("dialog:modal") !== null;
-  if (isBehind || (isFocused && row >= 0 && !focusRendered(row))) {
-    // Draws once more, and then follows the same target.
-    requestAnimationFrame(() => {
-      if (garden.target.peek() === target) garden.target.value = { ...target };
-    });
-  } else {
-    if (isFocused && row < 0) focus("garden-title");
-    garden.target.value = undefined;
-  }
-}
-
-function focusRendered(index: number): boolean {
-  const control = `#rows [aria-rowindex="${index + 2}"] :is(button, input)`;
-  const found = document.querySelector<HTMLElement>(control);
-  found?.focus({ preventScroll: true });
-  return found !== null;
+  const control = `#rows [aria-rowindex="${row + 2}"] :is(button, input)`;
+  const found = document.querySelector<HTMLElement>(row < 0 ? "#garden-title" : control);
+  if (isFocused) found?.focus({ preventScroll: true });
+  if (found || !isFocused) garden.target.value = undefined;
 }
 
 function scrollToRow(index: number): void {

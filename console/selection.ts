@@ -99,11 +99,9 @@ export class Selection {
   }
 
   async delete(): Promise<void> {
-    const count = this.size.value;
-    if (!(await this.#confirm("Delete"))) return;
-    const failure = "Some plants may not have been deleted.";
-    const deleted = await this.#change(count, failure, async (done) =>
-      this.#send(await this.#read(), (ids) => this.garden.api.deleteMany(ids), done),
+    const { api } = this.garden;
+    const deleted = await this.#change("Delete", [...this.plants.value.values()], async (done) =>
+      this.#send(await this.#readUnchanged(), (ids) => api.deleteMany(ids), done),
     );
     this.garden.showDeleted(deleted);
   }
@@ -112,11 +110,8 @@ export class Selection {
   async changeTag(tag: string): Promise<void> {
     const others = [...this.plants.value.values()].filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
-    if (!(await this.#confirm(tag === "" ? "Remove the tag of" : "Change the tag of"))) return;
-    const failure = "Some tags may not have been changed.";
-    const changed = await this.#change(others.length, failure, (done) =>
-      this.#setTag(others, tag, done),
-    );
+    const verb = tag === "" ? "Remove the tag of" : "Change the tag of";
+    const changed = await this.#change(verb, others, (done) => this.#setTag(others, tag, done));
     if (changed.length === 0) return;
     this.garden.showTagged(changed.map((plant) => ({ ...plant, tag })));
     const have = changed.length === 1 ? "has" : "have";
@@ -161,45 +156,45 @@ export class Selection {
     }
   }
 
-  /** Ends the selection unless it fails. Returns the plants for which it was done. */
+  /**
+   * Asks before something large, and ends the selection unless it fails. Returns the plants for
+   * which it was done.
+   */
   async #change(
-    count: number,
-    failure: string,
+    verb: string,
+    plants: readonly Plant[],
     work: (done: Plant[]) => Promise<void>,
   ): Promise<Plant[]> {
     const done: Plant[] = [];
+    if (!(await this.#confirm(verb))) return done;
     await this.changing.run(async () => {
       try {
         await work(done);
-        this.#reportOthers(count - done.length);
         this.toggle();
+        const missed = plants.length - done.length;
+        if (missed === 0) return;
+        const which = `${renderCount(missed)} of these plants`;
+        const them = missed === 1 ? "it" : "them";
+        notify(`Somebody else changed or deleted ${which}. Nothing was done to ${them}.`);
       } catch (error) {
-        warn(failure, error);
-        void this.garden.refresh();
+        warn("Some plants may not have been changed or deleted.", error);
       }
+      if (done.length < plants.length) void this.garden.refresh();
     });
     return done;
   }
 
-  #reportOthers(count: number): void {
-    if (count === 0) return;
-    const which = `${renderCount(count)} of these plants`;
-    const what = count === 1 ? "it" : "them";
-    notify(`Somebody else changed or deleted ${which}. Nothing was done to ${what}.`);
-    void this.garden.refresh();
-  }
-
-  async #confirm(what: string): Promise<boolean> {
+  async #confirm(verb: string): Promise<boolean> {
     const isWhole = this.isAll.value && !isFiltered(this.garden.list.value.query);
     const size = this.size.value;
     if (size <= unconfirmedMax && !isWhole) return true;
     const plants = renderCount(size, "plant");
-    const title = isWhole ? `${what} the whole garden?` : `${what} ${plants}?`;
-    return confirm(title, undoable, `${what} ${plants}`);
+    const title = isWhole ? `${verb} the whole garden?` : `${verb} ${plants}?`;
+    return confirm(title, undoable, `${verb} ${plants}`);
   }
 
   /** The selected plants, except for the ones that somebody else has changed since. */
-  async #read(): Promise<Plant[]> {
+  async #readUnchanged(): Promise<Plant[]> {
     const list = this.garden.list.value;
     const selected = this.plants.value;
     const isSelected = ({ id }: Plant) => selected.has(id);

@@ -13,12 +13,9 @@ const otherGarden = "This token opens another garden. To switch to it, sign out 
 
 /** The tab's storage has the token only if its owner wants to stay signed in. */
 const storageKey = "plantstore-token";
-type TokenStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
 export class Session {
   readonly api: Api;
-  readonly #options: Pick<ApiOptions, "url" | "fetch">;
-  readonly #storage: TokenStorage | undefined;
   #token: string;
   /** The garden that the page shows, once that's known. */
   #garden: string | undefined;
@@ -33,9 +30,10 @@ export class Session {
   /** Whether the service responds. */
   readonly isConnected = signal(true);
 
-  constructor(options: Pick<ApiOptions, "url" | "fetch">, storage: TokenStorage | undefined) {
-    this.#options = options;
-    this.#storage = storage;
+  constructor(
+    readonly options: Pick<ApiOptions, "url" | "fetch">,
+    readonly storage: Pick<Storage, "getItem" | "setItem" | "removeItem"> | undefined,
+  ) {
     this.#token = storage?.getItem(storageKey) ?? "";
     this.isSignedIn.value = this.#token !== "";
     this.api = new Api({
@@ -62,7 +60,7 @@ export class Session {
 
   /** Forgets the token. The caller then loads the page again, which forgets everything else. */
   signOut(): void {
-    this.#storage?.removeItem(storageKey);
+    this.storage?.removeItem(storageKey);
   }
 
   /** Returns what is wrong. After a revocation, any token to the same garden goes on. */
@@ -75,7 +73,7 @@ export class Session {
     if (garden !== (this.#garden ?? garden)) return otherGarden;
     this.#garden = garden;
     this.#token = token;
-    if (isKept) this.#storage?.setItem(storageKey, token);
+    if (isKept) this.storage?.setItem(storageKey, token);
     this.#signedIn.resolve();
     return "";
   }
@@ -83,7 +81,7 @@ export class Session {
   /** The garden that a token opens. Absent if the service refuses the token. */
   async #findGarden(token: string): Promise<string | undefined> {
     try {
-      return (await new Api({ ...this.#options, token }).me()).garden;
+      return (await new Api({ ...this.options, token }).me()).garden;
     } catch (error) {
       if (!hasCode(error, "unauthenticated")) throw error;
       return undefined;

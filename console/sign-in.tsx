@@ -14,13 +14,9 @@ export function SignIn() {
     void session.signIn(token.value, isKept.value);
   };
   useLayoutEffect(() => {
-    scrollTo(0, 0);
     if (isHidden) token.value = "";
     else focus("token");
-  }, [isHidden]);
-  useLayoutEffect(() => {
-    if (error !== "") focus("token");
-  }, [error]);
+  }, [isHidden, error]);
   return (
     <section id="sign-in" class="card sign-in" aria-labelledby="sign-in-title" hidden={isHidden}>
       <div class="plate" aria-hidden="true">

@@ -1,5 +1,5 @@
 /** The state of the page, part by part, and how the parts hear from each other. */
-import { effect, signal, untracked } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { Activity } from "./activity.ts";
 import { followAddress, place } from "./address.ts";
 import { Card } from "./card.ts";
@@ -16,7 +16,6 @@ export const selection = new Selection(garden);
 export const card = new Card(garden);
 export const activity = new Activity(api);
 export const transfers = new Transfers(garden);
-export const isAdding = signal(false);
 
 /** Shows what the address says, and follows the garden. */
 export function start(): void {
@@ -26,9 +25,9 @@ export function start(): void {
       card.follow(events);
       garden.follow(events);
     },
-    isBusy: () => api.isWriting || garden.isLoading.value,
+    isBusy: () => api.isWriting || garden.isLoading,
     onMissed() {
-      activity.isOpen.value = false;
+      void activity.toggle(false);
       void garden.refresh();
     },
   });
@@ -49,7 +48,7 @@ export function start(): void {
     if (session.isSignedIn.value && garden.summary.peek()) garden.recount();
   });
   effect(() => {
-    if (!session.isConnected.value) garden.recountSoon();
+    if (!session.isConnected.value) garden.recount(false);
   });
 }
 

@@ -26,30 +26,25 @@ export function Tags() {
     shown.push(sorted.find(({ tag }) => tag === chosen) ?? { tag: chosen, plants: 0 });
   }
   const most = sorted.reduce((max, { plants }) => Math.max(max, plants), 1);
-  // One Tab passes all the tags. Arrow keys move between them.
-  const first = chosen ?? shown[0]?.tag;
   const toggleAll = () => {
     areAllShown.value = !areAllShown.value;
   };
   return (
-    <div id="tags" class="tags" role="toolbar" aria-label="Show one tag only" onKeyDown={moveByKey}>
+    <div id="tags" class="tags" role="group" aria-label="Show one tag only">
       {shown.map(({ tag, plants }) => (
         <button
           key={`tag ${tag}`}
           class="chip"
           type="button"
-          tabIndex={tag === first ? 0 : -1}
           aria-pressed={tag === chosen}
           style={{ "--share": String(plants / most) }}
           onClick={() => go({ tag: tag === chosen ? undefined : tag })}>
-          <bdi class={tag === "" ? "absent" : ""}>{tag === "" ? "no tag" : tag}</bdi>{" "}
+          <bdi class={tag === "" ? "absent" : ""}>{tag || "no tag"}</bdi>{" "}
           <span class="amount">{renderCount(plants)}</span>
         </button>
       ))}
       {sorted.length > fewMax && (
-        <Button key="more" class="link" tabIndex={-1} onClick={toggleAll}>
-          {areAllShown.value ? "Fewer tags" : "All tags"}
-        </Button>
+        <Button class="link" onClick={toggleAll} label={areAllShown.value ? "Fewer" : "All tags"} />
       )}
     </div>
   );
@@ -74,14 +69,4 @@ function sortTags(fixed: readonly TagCount[]): TagCount[] {
   return (garden.summary.value?.tags ?? []).toSorted(
     (a, b) => placeOf(a) - placeOf(b) || b.plants - a.plants || collator.compare(a.tag, b.tag),
   );
-}
-
-function moveByKey(event: KeyboardEvent): void {
-  const steps: Record<string, number> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
-  const buttons = [...(event.currentTarget as HTMLElement).querySelectorAll("button")];
-  const at = buttons.indexOf(event.target as HTMLButtonElement);
-  const next = buttons[at + (steps[event.key] ?? Number.NaN)];
-  if (!next) return;
-  event.preventDefault();
-  next.focus();
 }

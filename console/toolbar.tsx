@@ -1,8 +1,8 @@
 /** What stays in view while the list scrolls: the search, the order, and the selection. */
 import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { renderCount } from "../client/files/renderer.ts";
-import { go, place, replace } from "./address.ts";
+import { go, place } from "./address.ts";
 import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow, stopSelecting } from "./plant-rows.tsx";
 import { garden, selection } from "./state.ts";
@@ -26,10 +26,8 @@ function type(text: string): void {
 function search(): void {
   clearTimeout(typingTimer);
   const q = toQ(typed.value);
-  const before = place.value.q;
   // Back ends a search as a whole, not letter by letter.
-  if (q !== undefined && before !== undefined) replace({ q });
-  else go({ q });
+  go({ q }, q === undefined || place.value.q === undefined);
 }
 
 export function showAll(): void {
@@ -54,7 +52,8 @@ export function Toolbar() {
   const { q } = place.value;
   const { list, isComing, canWrite } = garden;
   const isNewest = list.value.query.order === "desc";
-  useEffect(() => {
+  // A later effect could undo what was typed since.
+  useLayoutEffect(() => {
     if (toQ(typed.peek()) !== q) typed.value = q ?? "";
   }, [q]);
   return (

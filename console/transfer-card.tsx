@@ -17,7 +17,7 @@ export function TransferCard() {
     wasShown.current = card !== undefined;
   }, [card?.actions.map(({ label }) => label).join()]);
   if (!card) return null;
-  const { title, note, progress, actions, problems = [], samples = [] } = card;
+  const { title, note, progress, actions, problems = [] } = card;
   const more = problems.length - problemsShownMax;
   return (
     <section id="transfer" class="card transfer" aria-labelledby="transfer-title">
@@ -48,29 +48,6 @@ export function TransferCard() {
           ))}
           {more > 0 && <li>… and {renderCount(more, "more row")}</li>}
         </ul>
-      )}
-      {samples.length > 0 && (
-        <table id="transfer-preview">
-          <caption>
-            {samples.length === 1 ? "The first row" : `The first ${samples.length} rows`}
-          </caption>
-          <thead>
-            <tr>
-              <th scope="col">Id</th>
-              <th scope="col">Name</th>
-              <th scope="col">Tag</th>
-            </tr>
-          </thead>
-          <tbody id="transfer-samples">
-            {samples.map(({ draft: { id, name, tag } }, index) => (
-              <tr key={index}>
-                <td class={id === undefined ? "absent" : ""}>{String(id ?? "next free")}</td>
-                <td dir="auto">{name}</td>
-                <td dir="auto">{tag}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
       )}
     </section>
   );

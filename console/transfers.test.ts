@@ -20,7 +20,7 @@ async function open(names: readonly string[] = []) {
     transfers.card.value?.actions.find((action) => action.label === label)?.run();
     await end();
   };
-  const note = () => transfers.card.value?.note;
+  const note = () => toText(transfers.card.value?.note);
   const stored = async () => (await api.page()).plants.map(({ name }) => name);
   return { garden, transfers, download, downloads, press, note, stored };
 }
@@ -30,7 +30,9 @@ test("an import sends nothing before it is told to, and can be undone and done a
   const file = new File(["id,name\n1,Acer\n,Fern\n9,Ivy\n"], "plants.csv");
   await transfers.preview(file);
   expect(toText(transfers.card.value?.title)).toBe("Import “plants.csv”");
-  expect(note()).toBe("3 rows, all valid. Nothing was sent yet.");
+  expect(note()).toBe(
+    "3 rows, all valid. The file starts with “Acer”, with the id 1. Nothing was sent yet.",
+  );
   expect(await stored()).toEqual(["Acer"]);
   await press("Add 3 plants");
   expect(note()).toMatch(/^Added 2 plants in .+ s\. 1 was already there\.$/);

@@ -5,36 +5,27 @@ import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
 import { describeError, makeIdempotencyKey, type Query } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { announcement, type Message, message, offerUndo } from "./message.ts";
+import { describeVersion } from "./words.ts";
 
 /** Most people never need it, so the page loads it when it's used. */
 const loadFiles = () => import("./files.ts");
 
-const samplesMax = 5;
 const progressMs = 100;
 
-interface TransferAction {
-  readonly label: string;
-  readonly run: () => void;
-}
-
 /** What the card of a transfer says. */
-export interface TransferCard {
+interface TransferCard {
   readonly title: Message;
-  readonly note: string;
+  readonly note: Message;
   /** From 0 to 1, or `null` while nobody knows. Absent unless it's running. */
   readonly progress?: number | null;
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
-  /** The first rows of a file. */
-  readonly samples?: readonly ValidRow[];
   /** What to do next. */
-  readonly actions: readonly TransferAction[];
+  readonly actions: readonly { readonly label: string; readonly run: () => void }[];
 }
 
-/** What a transfer ends with. The action comes before the button that closes the card. */
-interface Result extends Pick<TransferCard, "note" | "problems" | "samples"> {
-  readonly action?: TransferAction | false;
-}
+/** What a transfer ends with. Its actions come before the button that closes the card. */
+type Result = Omit<TransferCard, "title" | "progress">;
 
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
 type ShowProgress = (note: string, share?: number) => void;
@@ -59,15 +50,15 @@ export class Transfers {
       this.card.value = { title, note, progress: share ?? null, actions: [stop] };
     };
     showProgress("");
-    const { action, ...content } = await work(running.signal, showProgress).catch(
-      (error): Result => ({ note: running.signal.aborted ? "Stopped." : describeError(error) }),
-    );
+    const result = await work(running.signal, showProgress).catch((error): Result => {
+      return { note: running.signal.aborted ? "Stopped." : describeError(error), actions: [] };
+    });
     const close = () => {
       this.card.value = undefined;
     };
-    const actions = [...(action ? [action] : []), { label: "Close", run: close }];
-    this.card.value = { ...content, title, actions };
-    announcement.value = content.note;
+    const actions = [...result.actions, { label: "Close", run: close }];
+    this.card.value = { ...result, title, actions };
+    announcement.value = result.note;
   }
 
   /** Checks the file and shows what an import would send. */
@@ -79,14 +70,11 @@ export class Transfers {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
       const { valid: rows, invalid: problems } = check;
-      const samples = rows.slice(0, samplesMax);
-      if (problems.length > 0) return { note: describeInvalid(check), problems, samples };
-      if (rows.length === 0) return { note: "The file has no plants." };
+      if (problems.length > 0) return { note: describeInvalid(check), problems, actions: [] };
+      if (rows.length === 0) return { note: "The file has no plants.", actions: [] };
       const send = () => void this.#import(name, rows, makeImportKey(rows));
-      const all = rows.length === 1 ? "" : "all ";
-      const note = `${renderCount(rows.length, "row")}, ${all}valid. Nothing was sent yet.`;
       const label = `Add ${renderCount(rows.length, "plant")}`;
-      return { note, samples, action: { label, run: send } };
+      return { note: describeRows(rows), actions: [{ label, run: send }] };
     });
   }
 
@@ -121,14 +109,9 @@ export class Transfers {
         this.#renewKey(contentKey);
         void this.#import(name, rows, contentKey);
       };
-      return {
-        note: parts.join(" "),
-        problems: importer.refused,
-        action: importer.deletedSince > 0 && {
-          label: "Import the whole file once more",
-          run: again,
-        },
-      };
+      const more = [{ label: "Import the whole file once more", run: again }];
+      const actions = importer.deletedSince > 0 ? more : [];
+      return { note: parts.join(" "), problems: importer.refused, actions };
     });
   }
 
@@ -163,10 +146,20 @@ export class Transfers {
         showProgress(`${renderCount(exported, "plant")} so far`);
       }
       download(new Blob(parts, { type: "text/csv" }), nameFile(query));
-      const warning = renderer.warning === undefined ? "" : ` ${renderer.warning}`;
-      return { note: `Exported ${renderCount(exported, "plant")}.${warning}` };
+      const note = `Exported ${renderCount(exported, "plant")}. ${renderer.warning ?? ""}`.trim();
+      return { note, actions: [] };
     });
   }
+}
+
+/** Its first plant shows whether the columns are right. */
+function describeRows(rows: readonly ValidRow[]): Message {
+  const [{ draft }] = rows as [ValidRow];
+  const { id, name, tag = "" } = draft;
+  const count = `${renderCount(rows.length, "row")}, ${rows.length === 1 ? "" : "all "}valid.`;
+  const which = id === undefined ? "" : `, with the id ${id}`;
+  const first = message`The file starts with ${describeVersion({ name, tag })}${[which]}.`;
+  return [count, " ", first, " Nothing was sent yet."];
 }
 
 function nameFile({ tag, q }: Query): string {

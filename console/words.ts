@@ -43,14 +43,14 @@ export function describeSize(list: PlantList, summary: Summary | undefined): str
 /** Which plants the title counts. */
 export function describeExtent(list: PlantList, summary: Summary | undefined): Message {
   const { tag, q } = list.query;
-  const tags = summary?.tags.filter((each) => each.tag !== "").length ?? 0;
-  const parts: Message[] = [];
-  if (q !== undefined) parts.push(message`with “${q}”`);
-  if (tag !== undefined) parts.push(describeTag(tag));
-  if (list.next !== undefined && q !== undefined) parts.push("more as you scroll");
-  if (!isFiltered(list.query) && tags > 0) {
-    parts.push(`${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`);
-  }
+  const known = isFiltered(list.query) ? [] : (summary?.tags ?? []);
+  const tags = known.filter((each) => each.tag !== "").length;
+  const parts = [
+    q !== undefined && message`with “${q}”`,
+    tag !== undefined && describeTag(tag),
+    q !== undefined && list.next !== undefined && "more as you scroll",
+    tags > 0 && `${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`,
+  ].filter((part) => part !== false);
   return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
@@ -69,6 +69,11 @@ export function describePlants(plants: readonly Plant[]): Message[] {
   const [first] = plants;
   const isOne = first && plants.length === 1;
   return isOne ? message`“${first.name}”` : [renderCount(plants.length, "plant")];
+}
+
+/** `“Fern”, tagged “hall”` */
+export function describeVersion({ name, tag }: Omit<Plant, "id">): Message[] {
+  return tag === "" ? message`“${name}”` : message`“${name}”, tagged “${tag}”`;
 }
 
 /** `2:04 PM`, with the day unless it's today. */

@@ -56,9 +56,14 @@ testGarden(
     expect(await stored()).toEqual(await shownNames(page));
 
     await page.fill("#add-tag", "t".repeat(101));
-    await add(page, "", "7x");
-    expect(await page.textContent("#add-id-error")).toBe("Must be a whole number, or empty.");
-    await add(page, "", "9223372036854775808");
+    for (const [name, id] of [
+      ["", ""],
+      ["Acer", "7x"],
+    ] as const) {
+      await add(page, name, id);
+      await page.waitForSelector(`#add-${name === "" ? "name" : "id"}:invalid:focus`);
+    }
+    await add(page, " ", "9223372036854775808");
     await page.waitForSelector("#add-name[aria-invalid=true]:focus");
     for (const field of ["name", "tag", "id"]) {
       expect(await page.textContent(`#add-${field}-error`)).toMatch(/^Must .+\.$/);
@@ -153,7 +158,9 @@ testGarden(
     await openCard(page, "Fern");
     await rename("Royal fern");
     await page.click("#plant-delete");
-    await page.waitForSelector("#plant-note:has-text('It was “Fern”, tagged “hall”.')");
+    await page.waitForSelector(
+      "#plant-note:has-text('It was “Fern”, tagged “hall”, and is “Royal fern” now.')",
+    );
     expect(await page.textContent("#plant-title")).toBe("Royal fern");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#plant", { state: "hidden" });
@@ -194,7 +201,7 @@ testGarden(
     await page.focus(".opener");
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");
-    await page.waitForSelector("#copy-name:visible");
+    await page.waitForSelector("#plant-fields:visible");
     expect(await page.locator(writing).count()).toBe(0);
   },
 );

@@ -1,4 +1,4 @@
-/** Plants that leave the console or enter it otherwise: copied, imported, exported. */
+/** Plants that leave the console or enter it otherwise: imported, exported. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { inspect } from "./browser.ts";
@@ -12,26 +12,6 @@ async function chooseFile(page: Page, lines: readonly string[], note: RegExp): P
   await page.locator("#transfer-note", { hasText: note }).waitFor();
 }
 
-const longName = "  A very long name, which the list cuts off\tand\nbreaks  ".padEnd(150, "y");
-
-testGarden(
-  "id, name and tag of a plant can be copied by keys",
-  { plants: [{ id: 7, name: longName, tag: "  hall " }], permissions: ["clipboard-read"] },
-  async ({ page }) => {
-    await page.focus(".opener");
-    await page.keyboard.press("Enter");
-    for (const [field, text] of Object.entries({ id: "7", tag: "  hall ", name: longName })) {
-      await page.focus(`#copy-${field}`);
-      await page.keyboard.press("Enter");
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(text);
-    }
-    expect(await page.textContent("#copy-note")).toBe("The name was copied.");
-    await inspect(page, "plant");
-    await page.keyboard.press("Escape");
-    expect(await page.evaluate(() => document.activeElement?.className)).toBe("opener");
-  },
-);
-
 testGarden(
   "an import shows what it would do, names invalid rows, and sends nothing before it is told to",
   {},
@@ -41,12 +21,9 @@ testGarden(
     await chooseFile(page, rows, /^Nothing was sent: 1 of 4 rows is invalid\. Fix it and import/);
     expect(await page.textContent("#transfer-problems li")).toMatch(/^Line 3 the id must be an/);
     await inspect(page, "import-invalid");
-    await chooseFile(page, rows.toSpliced(2, 1), /^3 rows, all valid\. Nothing was sent yet\.$/);
-    expect(await page.locator("#transfer-samples tr").allInnerTexts()).toEqual([
-      "next free\tAloe\thall",
-      "1\tFern\thall",
-      "7\t=1+1\ta tag, with commas",
-    ]);
+    const valid =
+      /^3 rows, all valid\. The file starts with “Aloe”, tagged “hall”\. Nothing was sent/;
+    await chooseFile(page, rows.toSpliced(2, 1), valid);
     await inspect(page, "import-preview");
     expect(await stored()).toEqual([]);
     await page.keyboard.press("Enter");
