@@ -39,13 +39,12 @@ interface PlantClientOptions {
 const unavailable = [503, 507];
 
 export class PlantClient {
-  readonly #service: Caller;
-  readonly #options: PlantClientOptions;
   readonly #ledger: Ledger;
 
-  constructor(service: Caller, options: PlantClientOptions) {
-    this.#service = service;
-    this.#options = options;
+  constructor(
+    private readonly service: Caller,
+    private readonly options: PlantClientOptions,
+  ) {
     this.#ledger = options.ledger;
   }
 
@@ -102,7 +101,7 @@ export class PlantClient {
   put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
     const { versions = [], state } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const isPatch = !this.#options.isOld && state === "present" && version % 2 === 1;
+    const isPatch = !this.options.isOld && state === "present" && version % 2 === 1;
     const body = isPatch
       ? JSON.stringify({ tag: tagOf(name, version) })
       : bodyOf(name, undefined, version);
@@ -130,10 +129,10 @@ export class PlantClient {
 
   /** Undefined if no response came. */
   async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
-    const { token, onNoResponse } = this.#options;
+    const { token, onNoResponse } = this.options;
     try {
       const signal = AbortSignal.timeout(hangMs);
-      const response = await this.#service.call(request, { ...init, token, signal });
+      const response = await this.service.call(request, { ...init, token, signal });
       const { status, headers } = response;
       return { status, headers, text: await response.text() };
     } catch (error) {
