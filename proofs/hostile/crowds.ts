@@ -93,7 +93,7 @@ export const crowds: Readonly<Record<string, Crowd>> = {
   },
   "slow readers": {
     // A list of 7.4 MB: more than the kernel buffers for a connection.
-    ...{ connections: 400, users: 4, plants: 6_000, plantName: "🌱".repeat(200) },
+    ...{ connections: 400, users: 4, plants: 6_000, plantName: "🌱".repeat(195) },
     ...{ send: (token) => request("GET /plants", token), reads: "slowly", grownMbMax: 100 },
   },
   searches: { plants, send: (token, turn) => request(`GET /plants?q=none${turn}`, token) },

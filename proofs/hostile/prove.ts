@@ -9,6 +9,7 @@ import {
   type RunningService,
   startService,
 } from "../../test/end-to-end/running-service.ts";
+import { fillStore } from "../../test/filled-store.ts";
 import { audience, sign, startIssuer } from "../../test/openid-issuer.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
 import { residentMb } from "../process-use.ts";
@@ -32,8 +33,6 @@ const usualMs = 6_000;
 const stopMsMax = 10_000;
 /** As in deploy/Containerfile: the runtime collects harder near the limit. */
 const containerVariables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
-/** Less than a mebibyte, even of long names. */
-const bulkPlantsMax = 1_000;
 const [peakMs, overloadMs, keptShareMin] = [4_000, 10_000, 0.8];
 
 /** A crowd against the service, and a quiet user of another garden. */
@@ -45,12 +44,12 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await makePlace(engine));
   const quiet = await makeToken(place, "quiet");
+  const writing = await makeToken(place, "writer", "--garden", "home");
   let tokens: string[] = [];
-  // The last one is the writer's.
-  while (tokens.length <= users) {
-    tokens.push(await makeToken(place, `hostile${tokens.length}`, "--garden", "hostile"));
+  while (tokens.length < users) {
+    tokens.push(await makeToken(place, `hostile${tokens.length}`, "--garden", "home"));
   }
-  const writing = tokens.pop() as string;
+  await fillStore(place.database, crowd.plants ?? 0, crowd.plantName);
   const args = ["--threads", String(threads)];
   const variables = grownMbMax < Infinity ? containerVariables : {};
   if (crowd.gets === "forged JWT") {
@@ -65,7 +64,6 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
     const { database } = place;
     services.push(stack.use(await startService({ args, database, program, variables })));
   }
-  await fill(services[0] as RunningService, writing, crowd);
   if (crowd.gets === "library") tokens = await Promise.all(services.map(prepareLibrary));
   const ports = services.map(({ port }) => port);
   const user = await startQuietUser(ports, quiet);
@@ -124,11 +122,11 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
  */
 async function tryOverload(name: string, engine: Engine): Promise<Trial> {
   await using place = await makePlace(engine);
+  const token = await makeToken(place, "hostile", "--garden", "home");
+  await fillStore(place.database, 3_000);
   await using service = await startService({ database: place.database });
-  const { token, port } = service;
-  await fill(service, token, { ...(overloads[name] as Crowd), plants: 3_000 });
   const measure = async (connections: number, durationMs: number, isPatient = false) => {
-    const order = { crowd: name, connections, ports: [port], tokens: [token], isPatient };
+    const order = { crowd: name, connections, ports: [service.port], tokens: [token], isPatient };
     const flooder = startFlooder(order);
     await Bun.sleep(durationMs);
     return { connections, ...(await flooder.stop()) };
@@ -170,18 +168,6 @@ function largestMb(services: readonly RunningService[]): number {
   } catch {
     // It has ended a moment ago.
     return 0;
-  }
-}
-
-async function fill(
-  { call }: RunningService,
-  token: string,
-  { plants = 0, plantName: name = "Fern" }: Crowd,
-): Promise<void> {
-  for (let from = 0; from < plants; from += bulkPlantsMax) {
-    const part = Array.from({ length: bulkPlantsMax }, (_, at) => ({ name, id: from + at }));
-    const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(part) });
-    if (!ok) throw new Error("The garden could not be filled.");
   }
 }
 
