@@ -31,7 +31,9 @@ interface Member {
   openedAtMs: number;
   sentAtMs: number;
   status: string;
-  /** How many bytes of a response are missing; `undefined` between responses. */
+  /** A head of which a part is still missing: the runtime may send `HTTP/1.1 ` alone. */
+  head: Buffer;
+  /** How many bytes of a response are missing; `undefined` until its head is there. */
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
   unsent: Buffer | undefined;
@@ -52,17 +54,24 @@ const hasBodies = !crowd.send("", 0).startsWith("HEAD");
 const startedAtMs = performance.now();
 const statuses: Record<string, number> = {};
 let [openMs, good, turn] = [0, 0, 0];
-const lastChunk = Buffer.from("0\r\n\r\n");
+/** Ends a head, and after it only the last chunk: there is none in JSON. */
+const blankLine = Buffer.from("\r\n\r\n");
+const noBytes: Buffer = Buffer.alloc(0);
+
+/** A connection that has sent and received nothing. */
+const between = { status: "", head: noBytes, missing: undefined, unsent: undefined };
 
 const handlers = {
   open(socket: Socket<Member>) {
     socket.data.socket = socket;
     sendNext(socket);
   },
-  data(socket: Socket<Member>, bytes: Buffer) {
+  data(socket: Socket<Member>, piece: Buffer) {
     const member = socket.data;
-    if (bytes.length === 0) return;
+    const bytes = member.head.length > 0 ? Buffer.concat([member.head, piece]) : piece;
     if (member.missing === undefined) {
+      member.head = bytes.includes(blankLine) ? noBytes : bytes;
+      if (member.head.length > 0 || bytes.length === 0) return;
       const head = bytes.toString("latin1", 0, 1_024);
       member.status = head.slice(9, 12);
       statuses[member.status] = (statuses[member.status] ?? 0) + 1;
@@ -70,12 +79,12 @@ const handlers = {
       if (reads && member.status === "503") return void socket.terminate();
       const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
       const hasBody = member.status !== "204" && hasBodies;
-      member.missing = head.indexOf("\r\n\r\n") + 4 + (hasBody ? Number(length) : 0);
+      member.missing = bytes.indexOf(blankLine) + 4 + (hasBody ? Number(length) : 0);
     }
     member.missing -= bytes.length;
     if (reads) return void socket.pause();
     const isChunked = member.missing === Number.POSITIVE_INFINITY;
-    if (isChunked ? !bytes.subarray(-5).equals(lastChunk) : member.missing > 0) return;
+    if (isChunked ? !bytes.subarray(-4).equals(blankLine) : member.missing > 0) return;
     member.missing = undefined;
     if (/^20[01]/.test(member.status) && performance.now() - member.sentAtMs <= goodMs) good++;
     if (isRefused(member)) setTimeout(sendNext, retryMs, socket);
@@ -84,7 +93,10 @@ const handlers = {
   drain(socket: Socket<Member>) {
     if (socket.data.unsent) send(socket, socket.data.unsent);
   },
-  close({ data: member }: Socket<Member>) {
+  close(socket: Socket<Member>) {
+    const member = socket.data;
+    // It was never open.
+    if (member.socket !== socket) return;
     noteStay(member);
     member.socket = undefined;
     if (!isWaiting) setTimeout(come, isRefused(member) ? retryMs : returnMs, member);
@@ -110,8 +122,7 @@ function send(socket: Socket<Member>, bytes: Buffer): void {
 
 async function come(member: Member): Promise<void> {
   const port = ports[member.number % ports.length] as number;
-  Object.assign(member, { openedAtMs: performance.now(), status: "" });
-  Object.assign(member, { missing: undefined, unsent: undefined });
+  Object.assign(member, { openedAtMs: performance.now(), ...between });
   try {
     await Bun.connect({ hostname: "127.0.0.1", port, socket: handlers, data: member });
   } catch {
@@ -124,8 +135,7 @@ function noteStay({ socket, openedAtMs }: Member): void {
 }
 
 const members = Array.from({ length: order.connections }, (_, number): Member => {
-  const state = { status: "", missing: undefined, unsent: undefined };
-  return { number, socket: undefined, openedAtMs: 0, sentAtMs: 0, ...state };
+  return { number, socket: undefined, openedAtMs: 0, sentAtMs: 0, ...between };
 });
 // Patient ones don't overrun the kernel's queue.
 for (const member of members) {
