@@ -5,7 +5,6 @@ import {
   type RunningService,
   spawnProgram,
   startService,
-  waitFor,
 } from "../test/end-to-end/running-service.ts";
 import { runStatement } from "../test/postgres-server.ts";
 import { auditStore, type Engine, makePlace, type Place } from "./audited-store.ts";
@@ -120,14 +119,12 @@ export class Deployment {
     if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
-    if (this.engine === "sqlite") await instance.start();
-    else
-      await waitFor(() =>
-        instance.start().then(
-          () => true,
-          () => undefined,
-        ),
-      );
+    const startsMax = this.engine === "sqlite" ? 1 : 5;
+    for (let starts = 1; !instance.process; starts++) {
+      await instance.start().catch((error) => {
+        if (starts === startsMax) throw error;
+      });
+    }
   }
 
   /** Returns which gardens it has miscounted. */
