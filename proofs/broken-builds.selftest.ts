@@ -146,7 +146,7 @@ broken("does not sync the folders that it makes", byPowerCuts, /GET .plants: 401
 broken(
   "stores a key in a transaction after its plant",
   byPowerCuts,
-  /another response to|duplicated: |miscounted: /,
+  /created again: |duplicated: |miscounted: /,
   later("storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);"),
 );
 broken(

@@ -5,8 +5,8 @@
 import { makeDice, spread } from "../test/dice.ts";
 import { waitFor } from "../test/end-to-end/running-service.ts";
 import type { Caller } from "./kept-connection.ts";
-import type { Ledger } from "./ledger.ts";
-import { type NewBulk, type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
+import type { Ledger, NewBulk } from "./ledger.ts";
+import { type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
