@@ -16,7 +16,7 @@ export interface Entry {
    * way or their outcome is unknown. Without it as before; a create sends version 0.
    */
   readonly versions?: readonly number[] | undefined;
-  /** If it was sent with a key: the key, its place in the bulk, and the id that the client chose. */
+  /** If it was sent with a key: that, its place in the bulk, and the id that was sent. */
   readonly keyed?: {
     readonly key: string;
     readonly index: number;
