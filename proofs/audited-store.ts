@@ -28,20 +28,19 @@ export async function makePlace(engine: Engine): Promise<Place> {
 }
 
 /** Gardens whose row is wrong, or missing. All are of one moment, so it may run under load. */
-const statement = `
-  SELECT garden, sum(plants) AS plants, sum(held) AS held, sum(keys) AS keys, sum(known) AS known,
-      max(last_id) AS last_id, max(highest) AS highest
-    FROM (
-      SELECT garden, plants, 0 AS held, keys, 0 AS known, last_id, 0 AS highest FROM gardens
-      UNION ALL
-      SELECT garden, 0, count(*), 0, 0, 0,
-          coalesce(max(id) FILTER (WHERE id BETWEEN 1 AND ${assignedIdMax}), 0)
-        FROM plants GROUP BY garden
-      UNION ALL
-      SELECT garden, 0, 0, 0, count(*), 0, 0 FROM idempotency_keys GROUP BY garden
-    ) AS counted
-    GROUP BY garden
-    HAVING sum(plants) <> sum(held) OR sum(keys) <> sum(known) OR max(last_id) < max(highest)`;
+const miscounted = `
+  SELECT garden, concat('miscounted: ', plants, ' plants of ', held, ', ', keys, ' keys of ', known,
+      ', last id ', last_id, ' of ', highest) AS wrong
+    FROM gardens
+      FULL JOIN (
+        SELECT garden, count(*) AS held,
+            max(id) FILTER (WHERE id BETWEEN 1 AND ${assignedIdMax}) AS highest
+          FROM plants GROUP BY garden
+      ) AS counted USING (garden)
+      FULL JOIN (SELECT garden, count(*) AS known FROM idempotency_keys GROUP BY garden) AS keyed
+        USING (garden)
+    WHERE coalesce(plants, 0) <> coalesce(held, 0) OR coalesce(keys, 0) <> coalesce(known, 0)
+      OR coalesce(last_id, 0) < coalesce(highest, 0)`;
 
 /**
  * Events that contradict the events or plants of their garden. Together they leave no room for an
@@ -50,12 +49,12 @@ const statement = `
  * each plant says whether it's there, and with what.
  */
 const eventStatements = [
-  `SELECT garden, last_event AS seq, 'numbered with gaps' AS wrong
+  `SELECT garden, concat('events up to ', last_event, ' with gaps') AS wrong
     FROM gardens LEFT JOIN
       (SELECT garden, count(*) AS events, max(seq) AS highest FROM events GROUP BY garden) AS log
       USING (garden)
     WHERE last_event <> coalesce(events, 0) OR last_event <> coalesce(highest, 0)`,
-  `SELECT garden, seq, type || ' after ' || coalesce(before, 'nothing') AS wrong
+  `SELECT garden, concat('event ', seq, ': ', type, ' after ', before) AS wrong
     FROM (
       SELECT *, lag(type) OVER plant AS before, lag(name) OVER plant AS old_name,
           lag(tag) OVER plant AS old_tag
@@ -64,7 +63,7 @@ const eventStatements = [
     WHERE (type = 'created') <> (coalesce(before, 'deleted') = 'deleted')
       OR (type = 'deleted') <> (name = old_name AND tag = old_tag)
         AND type <> 'created'`,
-  `SELECT garden, seq, 'the plant is otherwise' AS wrong
+  `SELECT garden, concat('event ', seq, ': the plant is otherwise') AS wrong
     FROM (
       SELECT *, row_number() OVER (PARTITION BY garden, id ORDER BY seq DESC) AS age FROM events
     ) AS event
@@ -79,24 +78,20 @@ const eventStatements = [
  * events takes a second, in which nothing else runs.
  */
 export async function auditStore(address: string, { skipsEvents = false } = {}): Promise<string[]> {
-  const statements = [statement, ...(skipsEvents ? [] : eventStatements)];
+  const statements = [miscounted, ...(skipsEvents ? [] : eventStatements)];
   if (address.startsWith("postgres")) {
     const rows: Row[] = [];
-    for (const each of statements) rows.push(...(await runStatement(address, each)));
+    for (const each of statements) rows.push(...((await runStatement(address, each)) as Row[]));
     return rows.map(render);
   }
   using file = new Database(address, { readonly: true, safeIntegers: true });
   const damages = file.query("PRAGMA integrity_check").values().flat();
-  const rows = statements.flatMap((each) => file.query<Row, []>(each).all());
-  const isWhole = damages.join() === "ok";
-  return [...(isWhole ? [] : damages.map((damage) => `damaged: ${damage}`)), ...rows.map(render)];
+  const found = statements.flatMap((each) => file.query<Row, []>(each).all()).map(render);
+  return damages.join() === "ok" ? found : [`damaged: ${damages}`, ...found];
 }
 
-type Row = Record<string, unknown>;
+type Row = { garden: string; wrong: string };
 
-function render({ garden, seq, wrong, ...row }: Row): string {
-  if (wrong !== undefined) return `wrong event: ${garden} has ${seq}: ${wrong}`;
-  const { plants, held, keys, known, last_id, highest } = row;
-  const counts = `${plants} plants of ${held}, ${keys} keys of ${known}`;
-  return `miscounted: ${garden} counts ${counts}, and the last id ${last_id} of ${highest}`;
+function render({ garden, wrong }: Row): string {
+  return `${wrong}, in ${garden}`;
 }

@@ -22,25 +22,22 @@ export class RestartingService {
   readonly exits = new Map<number, Promise<number>>();
   /** Absent while it is down. */
   process: RunningService | undefined;
-  readonly #options: RestartingOptions;
 
-  constructor(options: RestartingOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RestartingOptions) {}
 
   /** 0 while it is down, unless it was given. */
   get port(): number {
-    return this.#options.port ?? this.process?.port ?? 0;
+    return this.options.port ?? this.process?.port ?? 0;
   }
 
-  async start(program = this.#options.program): Promise<void> {
-    this.process = await startService({ ...this.#options, program });
+  async start(program = this.options.program): Promise<void> {
+    this.process = await startService({ ...this.options, program });
     this.exits.set(this.process.port, this.process.exited);
   }
 
   /** Starts it and kills it so much later, however far it got. */
   async startAndKill(afterMs: number): Promise<void> {
-    const { database, args = [], program } = this.#options;
+    const { database, args = [], program } = this.options;
     const command = ["serve", "--port", "0", "--database", database, ...args];
     const child = spawnProgram(command, {}, program);
     await Bun.sleep(afterMs);
@@ -78,7 +75,6 @@ export interface GardenToken {
 const gardensAtOnce = 100;
 /** These clients may be slow on a busy machine. */
 const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
-const startsMax = 5;
 
 /** Several instances on a new database, with fresh gardens. */
 export class Deployment {
@@ -123,12 +119,12 @@ export class Deployment {
     if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
-    const restart = (starts: number): Promise<void> =>
-      instance.start().catch((error) => {
-        if (starts === startsMax || this.engine === "sqlite") throw error;
-        return restart(starts + 1);
+    const startsMax = this.engine === "sqlite" ? 1 : 5;
+    for (let starts = 1; !instance.process; starts++) {
+      await instance.start().catch((error) => {
+        if (starts === startsMax) throw error;
       });
-    await restart(1);
+    }
   }
 
   /** Returns which gardens it has miscounted. */

@@ -126,8 +126,9 @@ export class KeptConnection {
 /** A request as it goes over the wire. */
 export function writeRequest(
   line: string,
-  { token, headers = {}, body }: { token: string; headers?: Record<string, string>; body?: string },
+  options: { token: string; headers?: Record<string, string>; body?: string | undefined },
 ): string {
+  const { token, headers = {}, body } = options;
   const lines = [`${line} HTTP/1.1`, "Host: plants.test", `Authorization: Bearer ${token}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   if (body !== undefined) {
@@ -207,12 +208,8 @@ export function makeSteadyCaller(options: {
   }
 
   const call: Caller["call"] = async (line, { token = "", headers = {}, body } = {}) => {
-    const given = headers as Record<string, string>;
-    const text = writeRequest(line, {
-      token,
-      headers: given,
-      ...(body ? { body: `${body}` } : {}),
-    });
+    const given = { token, headers: headers as Record<string, string> };
+    const text = writeRequest(line, { ...given, body: body ? `${body}` : undefined });
     const opened = await waitFor(connect);
     try {
       const { status, headers, body } = await opened.connection.ask(text);

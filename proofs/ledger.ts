@@ -16,20 +16,29 @@ export interface Entry {
    * way or their outcome is unknown. Without it as before; a create sends version 0.
    */
   readonly versions?: readonly number[] | undefined;
-  /** The body that was sent with a key. */
-  readonly keyedBody?: string | undefined;
-  /** Its place in a bulk, if it was sent in one. */
-  readonly bulk?: { readonly key: string; readonly index: number } | undefined;
+  /** If it was sent with a key: that, its place in the bulk, and the id that was sent. */
+  readonly keyed?: {
+    readonly key: string;
+    readonly index: number;
+    readonly id?: string | undefined;
+  };
 }
 
-export interface KeyedRequest {
+/** A plant as it was sent. Without an id, the service assigns one. */
+export interface NewPlant {
   readonly name: string;
-  readonly body: string;
+  readonly id?: string | undefined;
 }
 
-interface Bulk {
+/** Plants that are sent in one request, under one key. */
+export interface NewBulk {
   readonly key: string;
-  readonly plants: KeyedRequest[];
+  readonly plants: readonly NewPlant[];
+}
+
+interface KeyedRequest extends NewBulk {
+  readonly plants: NewPlant[];
+  readonly isBulk: boolean;
   readonly isAnswered: boolean;
 }
 
@@ -94,23 +103,17 @@ export class Ledger {
     return this.#nameOfId.keys().reduce((max, id) => (BigInt(id) > max ? BigInt(id) : max), 0n);
   }
 
-  /** The creates that had a key of their own. */
+  /** All that was sent with a key. That of a plant alone is its name. */
   get keyed(): KeyedRequest[] {
-    return [...this.#plants.values()].flatMap(({ name, keyedBody: body, bulk }) =>
-      body === undefined || bulk ? [] : [{ name, body }],
-    );
-  }
-
-  get bulks(): Bulk[] {
-    const bulks = new Map<string, Bulk>();
-    for (const { name, keyedBody: body = "", bulk, wasPresent } of this.#plants.values()) {
-      if (bulk === undefined) continue;
-      const { key, index } = bulk;
-      const known = bulks.get(key) ?? { key, plants: [], isAnswered: wasPresent };
-      known.plants[index] = { name, body };
-      bulks.set(key, known);
+    const sent = new Map<string, KeyedRequest>();
+    for (const { name, keyed, wasPresent: isAnswered } of this.#plants.values()) {
+      if (!keyed) continue;
+      const { key, index, id } = keyed;
+      const known = sent.get(key) ?? { key, plants: [], isBulk: key !== name, isAnswered };
+      known.plants[index] = { name, id };
+      sent.set(key, known);
     }
-    return [...bulks.values()];
+    return [...sent.values()];
   }
 
   find(name: string): Promised | undefined {
@@ -126,11 +129,11 @@ export class Ledger {
     for (const entry of entries) {
       const { name, state } = entry;
       const before = this.#plants.get(name);
-      const { id = before?.id, keyedBody = before?.keyedBody, bulk = before?.bulk } = entry;
+      const { id = before?.id, keyed = before?.keyed } = entry;
       const { versions = before?.versions ?? [0] } = entry;
       if (id !== undefined) this.#checkId(name, id, before?.id);
       const wasPresent = before?.wasPresent === true || state === "present";
-      const promised = { name, state, id, versions, keyedBody, bulk, wasPresent };
+      const promised = { name, state, id, versions, wasPresent, ...(keyed && { keyed }) };
       this.#plants.set(name, promised);
       this.entries.push(promised);
     }
@@ -159,11 +162,11 @@ export class Ledger {
     }
     // The plants of a bulk are stored in order: where one is missing, so are all after it.
     const incomplete = new Set<string>();
-    for (const { name, state, versions, id, bulk, wasPresent } of this.#plants.values()) {
+    for (const { name, state, versions, id, keyed, wasPresent } of this.#plants.values()) {
       const plant = listed.get(name);
-      if (bulk && state === "unknown" && !wasPresent) {
-        if (!plant) incomplete.add(bulk.key);
-        else if (incomplete.has(bulk.key)) faults.push(`stored before earlier plants: ${name}`);
+      if (keyed && state === "unknown" && !wasPresent) {
+        if (!plant) incomplete.add(keyed.key);
+        else if (incomplete.has(keyed.key)) faults.push(`stored before earlier plants: ${name}`);
       }
       if (!plant && state === "present") faults.push(`lost: ${name}`);
       if (!plant) continue;

@@ -1,18 +1,6 @@
 /** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
 import { type Caller, hangMs } from "./kept-connection.ts";
-import { type Entry, type Ledger, tagOf } from "./ledger.ts";
-
-/** Without an id, the service assigns one. */
-interface NewPlant {
-  readonly name: string;
-  readonly id?: string | undefined;
-}
-
-/** Plants that are sent in one request, under one key. */
-export interface NewBulk {
-  readonly key: string;
-  readonly plants: readonly NewPlant[];
-}
+import { type Entry, type Ledger, type NewBulk, type NewPlant, tagOf } from "./ledger.ts";
 
 /** A plant whose id is known. */
 export type OwnPlant = Required<NewPlant> & { readonly id: string };
@@ -39,13 +27,12 @@ interface PlantClientOptions {
 const unavailable = [503, 507];
 
 export class PlantClient {
-  readonly #service: Caller;
-  readonly #options: PlantClientOptions;
   readonly #ledger: Ledger;
 
-  constructor(service: Caller, options: PlantClientOptions) {
-    this.#service = service;
-    this.#options = options;
+  constructor(
+    private readonly service: Caller,
+    private readonly options: PlantClientOptions,
+  ) {
     this.#ledger = options.ledger;
   }
 
@@ -53,10 +40,18 @@ export class PlantClient {
   create({ name, id, isKeyed = false }: NewPlant & { isKeyed?: boolean }): Promise<Outcome> {
     const body = bodyOf(name, id);
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
-    const sent = { name, id, keyedBody: isKeyed ? body : undefined };
-    return this.#write("POST /plants", { body, headers }, sent, ({ status, headers }, before) => {
-      if (status === 201)
-        return { state: "present", id: headers.get("location")?.split("/").at(-1) };
+    const sent = { name, id, ...(isKeyed && { keyed: { key: name, index: 0, id } }) };
+    const wasPresent = this.#ledger.find(name)?.wasPresent === true;
+    return this.#write("POST /plants", { body, headers }, sent, (reply, before) => {
+      const { status, headers, text } = reply;
+      if (status === 201) {
+        const isReplayed = headers.get("idempotency-replayed") === "true";
+        if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
+        if (text !== bodyOf(name)) this.#ledger.fault(`another response to ${name}: ${text}`);
+        // A plant that an earlier attempt has created may have been deleted since.
+        const state = wasPresent ? before.state : "present";
+        return { state, id: headers.get("location")?.split("/").at(-1) };
+      }
       // The id is taken: by this plant, if an earlier attempt had an unknown outcome.
       const isOwn = status === 409 && id !== undefined && !isKeyed && before.state === "unknown";
       return isOwn ? { state: "present" } : undefined;
@@ -66,12 +61,11 @@ export class PlantClient {
   async createMany({ key, plants }: NewBulk): Promise<Outcome> {
     const requests = plants.map(({ name, id }, index) => {
       const { wasPresent = false, state = "unknown" } = this.#ledger.find(name) ?? {};
-      const sent = { name, id, state, keyedBody: bodyOf(name, id), bulk: { key, index } };
-      return { sent, wasPresent };
+      return { sent: { name, id, state, keyed: { key, index, id } }, wasPresent };
     });
     this.#ledger.noteAll(requests.map(({ sent }) => sent));
     const reply = await this.send("POST /plants/bulk", {
-      body: `[${requests.map(({ sent }) => sent.keyedBody)}]`,
+      body: `[${plants.map(({ name, id }) => bodyOf(name, id))}]`,
       headers: { "Idempotency-Key": key },
     });
     // Whatever went wrong, some of the plants may be stored.
@@ -102,7 +96,7 @@ export class PlantClient {
   put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
     const { versions = [], state } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const isPatch = !this.#options.isOld && state === "present" && version % 2 === 1;
+    const isPatch = !this.options.isOld && state === "present" && version % 2 === 1;
     const body = isPatch
       ? JSON.stringify({ tag: tagOf(name, version) })
       : bodyOf(name, undefined, version);
@@ -130,10 +124,10 @@ export class PlantClient {
 
   /** Undefined if no response came. */
   async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
-    const { token, onNoResponse } = this.#options;
+    const { token, onNoResponse } = this.options;
     try {
       const signal = AbortSignal.timeout(hangMs);
-      const response = await this.#service.call(request, { ...init, token, signal });
+      const response = await this.service.call(request, { ...init, token, signal });
       const { status, headers } = response;
       return { status, headers, text: await response.text() };
     } catch (error) {

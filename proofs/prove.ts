@@ -20,7 +20,7 @@ const proofs: Readonly<Record<string, Listed>> = {
   kills: ["kill -9 and SIGTERM at any moment", 40],
   listeners: ["streams of events: none missed, soon there, cheap while idle", 15, "Linux"],
   "power-cuts": ["the disk as a power cut may leave it", 45, "Linux on x64 or arm64"],
-  "self-tests": ["builds that are broken on purpose fail the proofs", 1],
+  "self-tests": ["builds that are broken on purpose fail the proofs", 1, "Linux on x64 or arm64"],
   upgrade: [
     "instances of 2.0 are replaced under load",
     3,

@@ -5,8 +5,8 @@
 import { makeDice, spread } from "../test/dice.ts";
 import { waitFor } from "../test/end-to-end/running-service.ts";
 import type { Caller } from "./kept-connection.ts";
-import type { Ledger } from "./ledger.ts";
-import { type NewBulk, type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
+import type { Ledger, NewBulk } from "./ledger.ts";
+import { type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
@@ -30,17 +30,15 @@ export class Workload {
   /** The longest time in which one of the instances confirmed no write. */
   longestGapMs = 0;
   readonly #lastWrites = new Map<Instance, number>();
-  readonly #instances: readonly Instance[];
-  readonly #ledger: Ledger;
   readonly #clients: Promise<void>[];
-  readonly #isOld: boolean | undefined;
   #isStopping = false;
 
-  constructor(instances: readonly Instance[], ledger: Ledger, options: WorkloadOptions) {
+  constructor(
+    private readonly instances: readonly Instance[],
+    private readonly ledger: Ledger,
+    private readonly options: WorkloadOptions,
+  ) {
     const { clients, seed, bulkPlantsMax } = options;
-    this.#instances = instances;
-    this.#ledger = ledger;
-    this.#isOld = options.isOld;
     const first = seed * 1_000;
     this.#clients = Array.from({ length: clients }, (_, index) => this.#run(first + index));
     if (bulkPlantsMax) this.#clients.push(this.#runBulks(first + clients, bulkPlantsMax));
@@ -50,7 +48,7 @@ export class Workload {
   async untilWritten(): Promise<void> {
     const sinceMs = performance.now();
     const hasWritten = (each: Instance) => (this.#lastWrites.get(each) ?? 0) > sinceMs;
-    await waitFor(() => this.#instances.every(hasWritten) || undefined);
+    await waitFor(() => this.instances.every(hasWritten) || undefined);
   }
 
   /** Resolves when every client has finished what it was doing. */
@@ -66,7 +64,7 @@ export class Workload {
       const choice = dice(8);
       const doomed = choice < 2 ? own.splice(dice(own.length), 1)[0] : undefined;
       const replaced = choice === 2 ? own[dice(own.length)] : undefined;
-      if (doomed) await this.#delete(doomed, dice);
+      if (doomed) await this.#retry(dice, (client) => client.delete(doomed));
       else if (replaced) await this.#put(replaced, dice);
       else {
         const plant = await this.#create(number, count, dice);
@@ -89,9 +87,9 @@ export class Workload {
       bulk = makeBulk(number, count, bulkPlantsMax, dice);
       if ((await create()) === "failed") return;
       const { name } = bulk.plants[dice(bulk.plants.length)] as { name: string };
-      const id = this.#ledger.find(name)?.id;
+      const id = this.ledger.find(name)?.id;
       if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
-      else if (id !== undefined) await this.#delete({ name, id }, dice);
+      else if (id !== undefined) await this.#retry(dice, (client) => client.delete({ name, id }));
       await Bun.sleep(dice(pauseMs));
     }
     await create();
@@ -107,18 +105,14 @@ export class Workload {
     if (id !== undefined && dice(2) === 0) outcome = await this.#put({ name, id }, dice);
     else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
     else outcome = await create(this.#pick(dice));
-    const created = outcome === "done" ? this.#ledger.find(name)?.id : undefined;
+    const created = outcome === "done" ? this.ledger.find(name)?.id : undefined;
     return created === undefined ? undefined : { name, id: created };
   }
 
   /** Its next version, or its first one. */
   #put(plant: OwnPlant, dice: Dice): Promise<Outcome> {
-    const version = Math.max(-1, ...(this.#ledger.find(plant.name)?.versions ?? [])) + 1;
+    const version = Math.max(-1, ...(this.ledger.find(plant.name)?.versions ?? [])) + 1;
     return this.#retry(dice, (client) => client.put(plant, version));
-  }
-
-  #delete(plant: OwnPlant, dice: Dice): Promise<Outcome> {
-    return this.#retry(dice, (client) => client.delete(plant));
   }
 
   /** Sends a request again, to any instance, for as long as the service is unavailable. */
@@ -131,14 +125,14 @@ export class Workload {
   }
 
   #pick(dice: Dice): PlantClient {
-    const instance = this.#instances[dice(this.#instances.length)] as Instance;
+    const instance = this.instances[dice(this.instances.length)] as Instance;
     const call: Caller["call"] = async (request, init) => {
       const response = await instance.call(request, init);
       if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
       return response;
     };
-    const { token } = instance;
-    return new PlantClient({ call }, { ledger: this.#ledger, token, isOld: this.#isOld });
+    const { ledger, options } = this;
+    return new PlantClient({ call }, { ledger, token: instance.token, isOld: options.isOld });
   }
 
   #noteWrite(instance: Instance): void {

@@ -1,14 +1,13 @@
 /** File operations that fail, of a service on a full disk and of commands that write files. */
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openSqlite } from "../../src/storage/sqlite/engine.ts";
 import {
   type RunningService,
   runProgram,
   startService,
 } from "../../test/end-to-end/running-service.ts";
-import { fillStore } from "../../test/filled-store.ts";
+import { fillStore, readPlants } from "../../test/filled-store.ts";
 import { skipsUnless } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { type Failing, InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
@@ -16,53 +15,49 @@ import { type Failing, InterposedIo, isInterposable } from "../interposed-io/int
 setDefaultTimeout(120_000);
 
 const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
+const fern = '{"name":"Fern"}';
 const changes: Failing["kinds"] = ["write", "truncate", "sync", "unlink", "make folder"];
 
 /** The statuses of a create, a delete, a list and `/readyz`. */
 async function callAll(service: RunningService): Promise<number[]> {
-  const requests: [string, RequestInit?][] = [
-    ["POST /plants", { body: '{"name":"Fern"}' }],
-    ["DELETE /plants/1"],
-    ["GET /plants"],
-    ["GET /readyz"],
-  ];
-  const statuses: number[] = [];
-  for (const [request, init] of requests) statuses.push((await service.call(request, init)).status);
+  const created = await service.call("POST /plants", { body: fern });
+  const statuses = [created.status];
+  for (const request of ["DELETE /plants/1", "GET /plants", "GET /readyz"]) {
+    statuses.push((await service.call(request)).status);
+  }
   return statuses;
 }
 
-describe.skipIf(isSkipped)("file operations", () => {
-  test.each([
-    ["is full", ["write"], "ENOSPC", [507, 507, 200, 200], "Nothing was changed"],
-    ["is full, for the user", ["write"], "EDQUOT", [503, 503, 200, 503], "outcome is unknown"],
-    ["is read-only", changes, "EROFS", [503, 503, 200, 503], "outcome is unknown"],
-    ["fails to sync", ["sync"], "EIO", [503, 503, 200, 503], "outcome is unknown"],
-  ] as const)(
-    "fail while the disk %s: writes are refused, reads go on, and it recovers",
-    async (_, kinds, error, statuses, detail) => {
-      using folder = makeTemporaryFolder();
-      using io = new InterposedIo(folder.path);
-      const database = join(folder.path, "plants.db");
-      // One, because each thread is ready or not by its own commits.
-      const args = ["--threads", "1"];
-      await using service = await startService({ database, args, variables: io.variables });
-      await service.call("POST /plants", { body: '{"name":"Fern"}' });
-      io.fail({ kinds, error });
-      const refused = await service.call("POST /plants", { body: '{"name":"Fern"}' });
-      expect(await refused.text()).toContain(detail);
-      for (let round = 0; round < 3; round++) expect(await callAll(service)).toEqual([...statuses]);
-      const metrics = await (await service.call("GET /metrics")).text();
-      expect(metrics).toMatch(/^plantstore_failed_commits_total\{.+\} [1-9]/m);
-      io.heal();
-      expect(await callAll(service)).toEqual([201, 204, 200, 200]);
-      service.signal("SIGTERM");
-      expect(await service.exited).toBe(0);
-    },
-  );
-});
+test.skipIf(isSkipped).each([
+  ["is full", ["write"], "ENOSPC", [507, 507, 200, 200], "Nothing was changed"],
+  ["is full, for the user", ["write"], "EDQUOT", [503, 503, 200, 503], "outcome is unknown"],
+  ["is read-only", changes, "EROFS", [503, 503, 200, 503], "outcome is unknown"],
+  ["fails to sync", ["sync"], "EIO", [503, 503, 200, 503], "outcome is unknown"],
+] as const)(
+  "file operations fail while the disk %s: writes are refused, reads go on, and it recovers",
+  async (_, kinds, error, statuses, detail) => {
+    using folder = makeTemporaryFolder();
+    using io = new InterposedIo(folder.path);
+    const database = join(folder.path, "plants.db");
+    // One, because each thread is ready or not by its own commits.
+    const args = ["--threads", "1"];
+    await using service = await startService({ database, args, variables: io.variables });
+    await service.call("POST /plants", { body: fern });
+    io.fail({ kinds, error });
+    const refused = await service.call("POST /plants", { body: fern });
+    expect(await refused.text()).toContain(detail);
+    for (let round = 0; round < 3; round++) expect(await callAll(service)).toEqual([...statuses]);
+    const metrics = await (await service.call("GET /metrics")).text();
+    expect(metrics).toMatch(/^plantstore_failed_commits_total\{.+\} [1-9]/m);
+    io.heal();
+    expect(await callAll(service)).toEqual([201, 204, 200, 200]);
+    service.signal("SIGTERM");
+    expect(await service.exited).toBe(0);
+  },
+);
 
 const service = await startService();
-await service.call("POST /plants", { body: '{"name":"Fern"}' });
+await service.call("POST /plants", { body: fern });
 afterAll(() => service[Symbol.asyncDispose]());
 
 /** Makes a new file while one of its syncs fails. */
@@ -89,13 +84,6 @@ test.skipIf(isSkipped).each(["export", "backup"] as const)(
   },
 );
 
-async function namesIn(path: string): Promise<string[]> {
-  const storage = openSqlite(path, { isServing: true, mustExist: true });
-  const plants = await storage.list("home", undefined, 9);
-  await storage.close();
-  return plants.map(({ name }) => name);
-}
-
 test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
   "a restore is done or leaves the old store in place when %s fails",
   async (kind) => {
@@ -114,12 +102,11 @@ test.skipIf(isSkipped).each(["open", "sync", "rename"] as const)(
       const reason = exitCode === 0 ? "" : expect.stringMatching(/^plantstore: [^\n]+\.\n$/);
       expect({ kind, nth, errors }).toEqual({ kind, nth, errors: reason });
       const kept = readdirSync(data.path).filter((name) => /\.before-.+Z$/.test(name));
-      const plants = await Promise.all(
-        ["plants.db", ...kept].map((name) => namesIn(join(data.path, name))),
-      );
+      const stores = ["plants.db", ...kept].map((name) => readPlants(join(data.path, name)));
+      const names = (await Promise.all(stores)).flat().map(({ name }) => name);
       // The last sync of the folder may fail after the rename.
-      const isDone = exitCode === 0 || plants.length > 1;
-      expect(plants.flat()).toEqual(isDone ? ["new 0", "old 0"] : ["old 0"]);
+      const isDone = exitCode === 0 || stores.length > 1;
+      expect(names).toEqual(isDone ? ["new 0", "old 0"] : ["old 0"]);
       return io.counts().failed > 0;
     }
 

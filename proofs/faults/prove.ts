@@ -14,8 +14,8 @@ import { type RunningService, startService } from "../../test/end-to-end/running
 import { create } from "../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { type Failing, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
-import { type Entry, Ledger, readList, tagOf } from "../ledger.ts";
-import { type NewBulk, PlantClient } from "../plant-client.ts";
+import { type Entry, Ledger, type NewBulk, readList, tagOf } from "../ledger.ts";
+import { PlantClient } from "../plant-client.ts";
 import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
 import { databasePath, examine } from "../power-cuts/examination.ts";
 import { prove, type Trial } from "../proof.ts";

@@ -117,20 +117,17 @@ function writeCall(call: Call, token: string): string {
     headers["If-Match"] = call.ifMatch === "*" ? "*" : call.ifMatch.entityTag;
   }
   if ("isForNew" in call) headers["If-None-Match"] = "*";
-  const write = (line: string, body?: string) =>
-    writeRequest(line, { token, headers, ...(body !== undefined && { body }) });
+  const write = (line: string, body?: string) => writeRequest(line, { token, headers, body });
   switch (call.kind) {
     case "create":
     case "put": {
       const { kind, id, name, tag } = call;
-      const given = id === undefined ? "" : `"id":${id},`;
-      const body = `{${given}"name":${JSON.stringify(name)},"tag":${JSON.stringify(tag)}}`;
+      const content = JSON.stringify({ name, tag });
+      const body = id === undefined ? content : `{"id":${id},${content.slice(1)}`;
       return write(kind === "create" ? "POST /plants" : `PUT /plants/${id}`, body);
     }
-    case "patch": {
-      const { name, tag } = call;
-      return write(`PATCH /plants/${call.id}`, JSON.stringify({ name, tag }));
-    }
+    case "patch":
+      return write(`PATCH /plants/${call.id}`, JSON.stringify({ name: call.name, tag: call.tag }));
     case "delete":
       return write(`DELETE /plants/${call.id}`);
     case "get":
@@ -141,10 +138,10 @@ function writeCall(call: Call, token: string): string {
       return write(`GET /events?limit=1000&after=${call.after}`);
     case "list": {
       const { include, limit, after } = call;
-      const query = Object.entries({ include, limit, after })
-        .filter(([, value]) => value !== undefined)
-        .map(([name, value]) => `${name}=${value}`);
-      return write(`GET /plants?${query.join("&")}`);
+      const given = Object.entries({ include, limit, after }).filter(
+        ([, value]) => value !== undefined,
+      );
+      return write(`GET /plants?${given.map(([name, value]) => `${name}=${value}`).join("&")}`);
     }
   }
 }
@@ -153,7 +150,7 @@ function writeCall(call: Call, token: string): string {
 function readResponse(call: Call, { status, headers, body }: RawResponse): string {
   if (status >= 400) return String(status);
   const text = body.toString();
-  if (call.kind === "events") return [status, readEvents(text, call.after)].join(" ");
+  if (call.kind === "events") return `${status} ${readEvents(text, call.after).join("\n")}`;
   const link = headers.get("link");
   const parts = [
     headers.get("location"),
@@ -165,9 +162,8 @@ function readResponse(call: Call, { status, headers, body }: RawResponse): strin
 }
 
 /** As the model has them: in order, and without their numbers. */
-function readEvents(body: string, after: number): string {
-  const rendered = readList<LoggedEvent>(body).map(({ seq, type, user, plant }, index) =>
+function readEvents(body: string, after: number): string[] {
+  return readList<LoggedEvent>(body).map(({ seq, type, user, plant }, index) =>
     seq === after + index + 1 ? renderEvent(type, user, plant) : `${seq} after a gap`,
   );
-  return rendered.join("\n");
 }

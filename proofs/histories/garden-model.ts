@@ -52,26 +52,16 @@ export class Garden {
   static readonly empty = Garden.limitedTo(Number.POSITIVE_INFINITY);
   /** Equal for equal gardens. */
   readonly fingerprint: string;
-  readonly #plants: readonly Plant[];
-  /** The highest id that was assigned, or chosen and counts. */
-  readonly #lastId: bigint;
-  readonly #keys: Keys;
-  readonly #plantsMax: number;
-  /** As `renderEvent` writes them, the oldest first. */
-  readonly events: readonly string[];
 
   private constructor(
-    plants: readonly Plant[],
-    lastId: bigint,
-    keys: Keys,
-    plantsMax: number,
-    events: readonly string[],
+    private readonly plants: readonly Plant[],
+    /** The highest id that was assigned, or chosen and counts. */
+    private readonly lastId: bigint,
+    private readonly keys: Keys,
+    private readonly plantsMax: number,
+    /** As `renderEvent` writes them, the oldest first. */
+    readonly events: readonly string[],
   ) {
-    this.#plants = plants;
-    this.#lastId = lastId;
-    this.#keys = keys;
-    this.#plantsMax = plantsMax;
-    this.events = events;
     const kept = Array.from(keys, ([key, { request, id }]) => `${key} ${request} ${id}`);
     // Plants and the last id follow from the events.
     this.fingerprint = [...events, ...kept.toSorted()].join("\n");
@@ -97,7 +87,7 @@ export class Garden {
         return this.#unchanged(found ? `200 ${render(found)}` : "404");
       }
       case "count":
-        return this.#unchanged(`200 ${(call.of === "plants" ? this.#plants : this.events).length}`);
+        return this.#unchanged(`200 ${(call.of === "plants" ? this.plants : this.events).length}`);
       case "events": {
         const isGone = call.after > this.events.length;
         return this.#unchanged(isGone ? "410" : `200 ${this.events.slice(call.after).join("\n")}`);
@@ -110,34 +100,36 @@ export class Garden {
   #create(call: CallOf<"create">, user: string): Outcome {
     const { name, tag, key = "" } = call;
     const request = `${call.id} ${name} ${tag}`;
-    const kept = this.#keys.get(key);
+    const kept = this.keys.get(key);
     if (kept && kept.request !== request) return this.#unchanged("422");
     if (kept) return this.#unchanged(`201 /plants/${kept.id} replayed ${render(call)}`);
     if (call.id !== undefined && this.#find(call.id)) return this.#unchanged("409");
     if (this.#isFull) return this.#unchanged("507");
-    const id = call.id ?? this.#lastId + 1n;
+    const id = call.id ?? this.lastId + 1n;
     if (call.id === undefined && id > assignedIdMax) return this.#unchanged("409");
-    const keys = key === "" ? this.#keys : new Map(this.#keys).set(key, { request, id });
+    const keys = key === "" ? this.keys : new Map(this.keys).set(key, { request, id });
     return { garden: this.#with({ id, name, tag }, user, keys), response: created(id, call) };
   }
 
   #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">, user: string): Outcome {
     const found = this.#find(id);
     if ((isForNew && found) || !matches(ifMatch, found)) return this.#unchanged("412");
-    if (!found && this.#isFull) return this.#unchanged("507");
-    const isSame = found?.name === name && found.tag === tag;
-    const garden = isSame ? this : this.#with({ id, name, tag }, user);
-    const content = { name, tag };
-    return { garden, response: found ? `200 ${render(content)}` : created(id, content) };
+    if (found) return this.#replace(found, { name, tag }, user);
+    if (this.#isFull) return this.#unchanged("507");
+    return { garden: this.#with({ id, name, tag }, user), response: created(id, { name, tag }) };
   }
 
   #patch({ id, ifMatch, ...change }: CallOf<"patch">, user: string): Outcome {
     const found = this.#find(id);
     if (!found) return this.#unchanged("404");
     if (!matches(ifMatch, found)) return this.#unchanged("412");
+    return this.#replace(found, change, user);
+  }
+
+  #replace(found: Plant, change: Partial<Content>, user: string): Outcome {
     const { name = found.name, tag = found.tag } = change;
     const isSame = found.name === name && found.tag === tag;
-    const garden = isSame ? this : this.#with({ id, name, tag }, user);
+    const garden = isSame ? this : this.#with({ id: found.id, name, tag }, user);
     return { garden, response: `200 ${render({ name, tag })}` };
   }
 
@@ -150,7 +142,7 @@ export class Garden {
   }
 
   #list({ after, limit, include }: List): Outcome {
-    const rest = this.#plants.filter(({ id }) => after === undefined || id > after);
+    const rest = this.plants.filter(({ id }) => after === undefined || id > after);
     const page = rest.slice(0, limit);
     const next = page.length < rest.length ? ` next ${page.at(-1)?.id}` : "";
     return this.#unchanged(`200${next} [${page.map((plant) => render(plant, include))}]`);
@@ -161,32 +153,27 @@ export class Garden {
   }
 
   get #isFull(): boolean {
-    return this.#plants.length >= this.#plantsMax;
+    return this.plants.length >= this.plantsMax;
   }
 
   #find(id: bigint): Plant | undefined {
-    return this.#plants.find((plant) => plant.id === id);
+    return this.plants.find((plant) => plant.id === id);
   }
 
-  #with(plant: Plant, user: string, keys = this.#keys): Garden {
+  #with(plant: Plant, user: string, keys = this.keys): Garden {
     const { id } = plant;
     const event = renderEvent(this.#find(id) ? "plant.replaced" : "plant.created", user, plant);
-    const lastId = id <= assignedIdMax && id > this.#lastId ? id : this.#lastId;
+    const lastId = id <= assignedIdMax && id > this.lastId ? id : this.lastId;
     const plants = [...this.#without(id), plant].toSorted((a, b) => (a.id < b.id ? -1 : 1));
     return this.#after(event, plants, lastId, keys);
   }
 
-  #after(
-    event: string,
-    plants: readonly Plant[],
-    lastId = this.#lastId,
-    keys = this.#keys,
-  ): Garden {
-    return new Garden(plants, lastId, keys, this.#plantsMax, [...this.events, event]);
+  #after(event: string, plants: readonly Plant[], lastId = this.lastId, keys = this.keys): Garden {
+    return new Garden(plants, lastId, keys, this.plantsMax, [...this.events, event]);
   }
 
   #without(id: bigint): Plant[] {
-    return this.#plants.filter((plant) => plant.id !== id);
+    return this.plants.filter((plant) => plant.id !== id);
   }
 }
 

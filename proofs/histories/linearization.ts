@@ -35,11 +35,8 @@ class Search {
   furthestMs = 0;
   /** From where no order leads on. */
   readonly #tried = new Set<string>();
-  readonly #log: readonly string[];
 
-  constructor(log: readonly string[]) {
-    this.#log = log;
-  }
+  constructor(private readonly log: readonly string[]) {}
 
   /** Whether everything with a response can happen from here on. Other calls need not. */
   explains(garden: Garden, remaining: readonly Operation[]): boolean {
@@ -61,7 +58,7 @@ class Search {
 
   /** Only what had no response may happen after the log was read. */
   #isLogged({ events }: Garden): boolean {
-    const logged = this.#log[events.length - 1] ?? "";
+    const logged = this.log[events.length - 1] ?? "";
     return events.length === 0 || logged === "" || logged === events.at(-1);
   }
 }

@@ -3,14 +3,13 @@
  * status and the length are parsed. When its standard input ends, it prints what it has seen.
  */
 import type { Socket } from "bun";
-import { type Crowd, crowds, libraryMark, overloads } from "./crowds.ts";
+import { type Crowd, crowds, overloads } from "./crowds.ts";
 
 export interface FloodOrder {
   readonly crowd: string;
   readonly connections: number;
   readonly ports: readonly number[];
   readonly tokens: readonly string[];
-  readonly library?: string;
   /** After a 503, a connection waits as `Retry-After` says. */
   readonly isPatient?: boolean;
 }
@@ -24,18 +23,17 @@ export interface FloodReport {
   readonly goodPerSecond: number;
 }
 
+/** One connection, and the next after it. */
 interface Member {
   readonly number: number;
-  socket: Socket<State> | undefined;
-}
-
-/** The state of a connection. */
-interface State {
-  readonly member: Member;
-  readonly openedAtMs: number;
+  /** Absent while it isn't connected. */
+  socket: Socket<Member> | undefined;
+  openedAtMs: number;
   sentAtMs: number;
   status: string;
-  /** How many bytes of a response are missing; `undefined` between responses. */
+  /** A head of which a part is still missing: the runtime may send `HTTP/1.1 ` alone. */
+  head: Buffer;
+  /** How many bytes of a response are missing; `undefined` until its head is there. */
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
   unsent: Buffer | undefined;
@@ -50,111 +48,100 @@ const slowSteps = 100;
 
 const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = (crowds[order.crowd] ?? overloads[order.crowd]) as Crowd;
-const { next = "again", reads, waveMs, drip } = crowd;
-const { tokens, ports, library = "" } = order;
+const { isWaiting, reads, drip } = crowd;
+const { tokens, ports, isPatient } = order;
+const hasBodies = !crowd.send("", 0).startsWith("HEAD");
 const startedAtMs = performance.now();
 const statuses: Record<string, number> = {};
 let [openMs, good, turn] = [0, 0, 0];
-const members = Array.from({ length: order.connections }, (_, number): Member => {
-  return { number, socket: undefined };
-});
-const lastChunk = Buffer.from("0\r\n\r\n");
+/** Ends a head, and after it only the last chunk: there is none in JSON. */
+const blankLine = Buffer.from("\r\n\r\n");
+const noBytes: Buffer = Buffer.alloc(0);
+
+/** A connection that has sent and received nothing. */
+const between = { status: "", head: noBytes, missing: undefined, unsent: undefined };
 
 const handlers = {
-  data(socket: Socket<State>, bytes: Buffer) {
-    const state = socket.data;
-    if (bytes.length === 0) return;
-    if (state.missing === undefined) {
-      const head = bytes.toString("latin1", 0, 1_024);
-      state.status = head.slice(9, 12);
-      statuses[state.status] = (statuses[state.status] ?? 0) + 1;
-      // Crowds that don't read are there to stay.
-      if (reads && state.status === "503") return leave(socket, retryMs);
-      const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
-      const hasBody = state.status !== "204" && !crowd.hasNoBody;
-      state.missing = head.indexOf("\r\n\r\n") + 4 + (hasBody ? Number(length) : 0);
-    }
-    state.missing -= bytes.length;
-    if (reads) return void socket.pause();
-    const isChunked = state.missing === Number.POSITIVE_INFINITY;
-    if (isChunked ? !bytes.subarray(-5).equals(lastChunk) : state.missing > 0) return;
-    state.missing = undefined;
-    if (/^20[01]/.test(state.status) && performance.now() - state.sentAtMs <= goodMs) good++;
-    if (next === "leave") leave(socket, returnMs);
-    else if (isRefused(state)) setTimeout(() => sendNext(socket), retryMs);
-    else if (next === "again") sendNext(socket);
+  open(socket: Socket<Member>) {
+    socket.data.socket = socket;
+    sendNext(socket);
   },
-  drain(socket: Socket<State>) {
+  data(socket: Socket<Member>, piece: Buffer) {
+    const member = socket.data;
+    const bytes = member.head.length > 0 ? Buffer.concat([member.head, piece]) : piece;
+    if (member.missing === undefined) {
+      member.head = bytes.includes(blankLine) ? noBytes : bytes;
+      if (member.head.length > 0 || bytes.length === 0) return;
+      const head = bytes.toString("latin1", 0, 1_024);
+      member.status = head.slice(9, 12);
+      statuses[member.status] = (statuses[member.status] ?? 0) + 1;
+      // Crowds that don't read are there to stay.
+      if (reads && member.status === "503") return void socket.terminate();
+      const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
+      const hasBody = member.status !== "204" && hasBodies;
+      member.missing = bytes.indexOf(blankLine) + 4 + (hasBody ? Number(length) : 0);
+    }
+    member.missing -= bytes.length;
+    if (reads) return void socket.pause();
+    const isChunked = member.missing === Number.POSITIVE_INFINITY;
+    if (isChunked ? !bytes.subarray(-4).equals(blankLine) : member.missing > 0) return;
+    member.missing = undefined;
+    if (/^20[01]/.test(member.status) && performance.now() - member.sentAtMs <= goodMs) good++;
+    if (isRefused(member)) setTimeout(sendNext, retryMs, socket);
+    else if (!isWaiting) sendNext(socket);
+  },
+  drain(socket: Socket<Member>) {
     if (socket.data.unsent) send(socket, socket.data.unsent);
   },
-  close(socket: Socket<State>) {
-    const { member } = socket.data;
+  close(socket: Socket<Member>) {
+    const member = socket.data;
+    // It was never open.
     if (member.socket !== socket) return;
+    noteStay(member);
     member.socket = undefined;
-    noteStay(socket);
-    const pauseMs = isRefused(socket.data) ? retryMs : returnMs;
-    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), pauseMs);
+    if (!isWaiting) setTimeout(come, isRefused(member) ? retryMs : returnMs, member);
   },
   error() {},
 };
 
-function isRefused({ status }: State): boolean {
-  return order.isPatient === true && status === "503";
+function isRefused({ status }: Member): boolean {
+  return status === "503" && (isPatient === true || reads !== undefined);
 }
 
-function sendNext(socket: Socket<State>): void {
-  if (socket.data.member.socket !== socket) return;
-  const token = tokens[socket.data.member.number % tokens.length] ?? "";
-  socket.data.sentAtMs = performance.now();
-  send(socket, Buffer.from(crowd.send(token, turn++).replace(libraryMark, library)));
+function sendNext(socket: Socket<Member>): void {
+  const member = socket.data;
+  if (member.socket !== socket) return;
+  member.sentAtMs = performance.now();
+  send(socket, Buffer.from(crowd.send(tokens[member.number % tokens.length] ?? "", turn++)));
 }
 
-function send(socket: Socket<State>, bytes: Buffer): void {
+function send(socket: Socket<Member>, bytes: Buffer): void {
   const sent = Math.max(socket.write(bytes), 0);
   socket.data.unsent = sent < bytes.length ? bytes.subarray(sent) : undefined;
 }
 
 async function come(member: Member): Promise<void> {
   const port = ports[member.number % ports.length] as number;
-  const openedAtMs = performance.now();
-  const state = { sentAtMs: 0, status: "", missing: undefined, unsent: undefined };
-  const data: State = { member, openedAtMs, ...state };
+  Object.assign(member, { openedAtMs: performance.now(), ...between });
   try {
-    const options = { hostname: "127.0.0.1", port, socket: handlers, data };
-    member.socket = await Bun.connect<State>(options);
-    sendNext(member.socket);
+    await Bun.connect({ hostname: "127.0.0.1", port, socket: handlers, data: member });
   } catch {
-    if (next !== "wait" && waveMs === undefined) setTimeout(() => come(member), retryMs);
+    if (!isWaiting) setTimeout(come, retryMs, member);
   }
 }
 
-function noteStay({ data: { openedAtMs } }: Socket<State>): void {
-  openMs = Math.max(openMs, Math.round(performance.now() - openedAtMs));
+function noteStay({ socket, openedAtMs }: Member): void {
+  if (socket) openMs = Math.max(openMs, Math.round(performance.now() - openedAtMs));
 }
 
-function leave(socket: Socket<State>, forMs: number): void {
-  const { member } = socket.data;
-  member.socket = undefined;
-  noteStay(socket);
-  socket.terminate();
-  setTimeout(() => come(member), forMs);
+const members = Array.from({ length: order.connections }, (_, number): Member => {
+  return { number, socket: undefined, openedAtMs: 0, sentAtMs: 0, ...between };
+});
+// Patient ones don't overrun the kernel's queue.
+for (const member of members) {
+  if (isPatient) setTimeout(come, Math.floor(member.number / 50) * 30, member);
+  else come(member);
 }
-
-/** All members come, or come back, at once. Patient ones don't overrun the kernel's queue. */
-async function sendWave(): Promise<void> {
-  for (const member of members) {
-    const { socket } = member;
-    member.socket = undefined;
-    socket?.terminate();
-  }
-  const coming = members.map(async (member) => {
-    if (order.isPatient) await Bun.sleep(Math.floor(member.number / 50) * 30);
-    await come(member);
-  });
-  await Promise.all(coming);
-  if (waveMs !== undefined) setTimeout(sendWave, waveMs);
-}
-
 if (reads === "slowly") {
   let step = 0;
   setInterval(() => {
@@ -167,9 +154,8 @@ if (drip !== undefined) {
     for (const { socket } of members) socket?.write(drip);
   }, 1_000);
 }
-sendWave();
 for await (const _ of Bun.stdin.stream());
-for (const { socket } of members) if (socket) noteStay(socket);
+members.forEach(noteStay);
 const goodPerSecond = (good * 1_000) / (performance.now() - startedAtMs);
 process.stdout.write(
   `${JSON.stringify({ statuses, openMs, goodPerSecond } satisfies FloodReport)}\n`,

@@ -9,13 +9,14 @@ import {
   type RunningService,
   startService,
 } from "../../test/end-to-end/running-service.ts";
+import { fillStore } from "../../test/filled-store.ts";
 import { audience, sign, startIssuer } from "../../test/openid-issuer.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
 import { residentMb } from "../process-use.ts";
 import { prove, type Trial, takeOption } from "../proof.ts";
-import { type Crowd, crowds, libraryMark, longPlant, overloads } from "./crowds.ts";
+import { type Crowd, crowds, longPlant, overloads } from "./crowds.ts";
 import type { FloodOrder, FloodReport } from "./flooder.ts";
-import { type CallName, calls, type Seen, startQuietUser } from "./quiet-user.ts";
+import { startQuietUser, summarize } from "./quiet-user.ts";
 
 /** How the service runs. */
 const setups: Readonly<Record<string, [engine: Engine, threads: number, instances: number]>> = {
@@ -26,54 +27,47 @@ const setups: Readonly<Record<string, [engine: Engine, threads: number, instance
 };
 
 /** What a quiet user may wait: the median, and at most. */
-const limitsMs: Readonly<Record<CallName, readonly [median: number, worst: number]>> = {
-  healthz: [50, 250],
-  get: [50, 250],
-  create: [150, 500],
-};
+const limitsMs = { healthz: [50, 250], get: [50, 250], create: [150, 500] } as const;
 const usualMs = 6_000;
 /** `docker stop` kills after this time. */
 const stopMsMax = 10_000;
 /** As in deploy/Containerfile: the runtime collects harder near the limit. */
 const containerVariables = { BUN_JSC_forceRAMSize: String(256 * 1_024 * 1_024) };
-/** Less than a mebibyte, even of long names. */
-const bulkPlantsMax = 1_000;
 const [peakMs, overloadMs, keptShareMin] = [4_000, 10_000, 0.8];
 
-/**
- * A crowd against the service, and a quiet user of another garden. Bounds are multiplied by the
- * leniency, where other tests run at the same time.
- */
-export async function tryCrowd(
-  name: string,
-  setupName: string,
-  { program, leniency = 1 }: { program?: string; leniency?: number } = {},
-): Promise<Trial> {
+/** A crowd against the service, and a quiet user of another garden. */
+export async function tryCrowd(name: string, setup: string, program?: string): Promise<Trial> {
   const crowd = crowds[name] as Crowd;
-  const { connections = 600, users = 1, durationMs = usualMs, grownMbMax } = crowd;
-  const [engine, threads, instances] = setups[setupName] as (typeof setups)[string];
-  await using place = await makePlace(engine);
-  const quiet = await makeToken(place, "quiet");
-  const writing = crowd.isWritten && (await makeToken(place, "writer", "--garden", "hostile"));
-  const tokens: string[] = [];
-  while (tokens.length < users) {
-    tokens.push(await makeToken(place, `hostile${tokens.length}`, "--garden", "hostile"));
-  }
+  const { connections = 600, users = 1, durationMs = usualMs } = crowd;
+  const { medianMsMax, grownMbMax = Infinity, openMsMax = Infinity } = crowd;
+  const [engine, threads, instances] = setups[setup] as (typeof setups)[string];
   await using stack = new AsyncDisposableStack();
-  const filler = tokens[0] as string;
-  const forged = crowd.hasForgedJwts ? await forgeJwts(stack, tokens) : [];
-  const args = ["--threads", String(threads), ...forged];
-  const variables = grownMbMax === undefined ? {} : containerVariables;
+  const place = stack.use(await makePlace(engine));
+  const quiet = await makeToken(place, "quiet");
+  const writing = await makeToken(place, "writer", "--garden", "home");
+  let tokens: string[] = [];
+  while (tokens.length < users) {
+    tokens.push(await makeToken(place, `hostile${tokens.length}`, "--garden", "home"));
+  }
+  await fillStore(place.database, crowd.plants ?? 0, crowd.plantName);
+  const args = ["--threads", String(threads)];
+  const variables = grownMbMax < Infinity ? containerVariables : {};
+  if (crowd.gets === "forged JWT") {
+    const issuer = stack.adopt(startIssuer(), ({ stop }) => stop());
+    args.push("--jwt-issuer", issuer.url, "--jwt-audience", audience);
+    // Its last characters are each request's own.
+    const jwt = await sign(await issuer.makeKey(), issuer.claims(Date.now()));
+    tokens = [jwt.slice(0, -12)];
+  }
   const services: RunningService[] = [];
   while (services.length < instances) {
     const { database } = place;
     services.push(stack.use(await startService({ args, database, program, variables })));
   }
-  await fill(services[0] as RunningService, filler, crowd);
-  const library = await prepareLibrary(services, crowd);
+  if (crowd.gets === "library") tokens = await Promise.all(services.map(prepareLibrary));
   const ports = services.map(({ port }) => port);
   const user = await startQuietUser(ports, quiet);
-  const writer = writing && (await startQuietUser(ports, writing, longPlant));
+  const writer = crowd.isWritten && (await startQuietUser(ports, writing, longPlant));
 
   let hasDied = false;
   for (const { exited } of services) {
@@ -85,8 +79,8 @@ export async function tryCrowd(
   let peakMb = beforeMb;
   // A crowd that sends without rest has less priority than the service: clients on other machines
   // wouldn't take its processors either.
-  const nice = crowd.next === "wait" ? [] : ["nice", "-n", "10"];
-  const flooder = startFlooder({ crowd: name, connections, ports, tokens, library }, nice);
+  const nice = crowd.isWaiting ? [] : ["nice", "-n", "10"];
+  const flooder = startFlooder({ crowd: name, connections, ports, tokens }, nice);
   const endsAtMs = performance.now() + durationMs;
   while (!hasDied && performance.now() < endsAtMs) {
     await Bun.sleep(100);
@@ -94,24 +88,32 @@ export async function tryCrowd(
     // The log would fill the memory of this process.
     for (const service of services) service.output().out = "";
   }
-  const seen = await user.stop();
+  const { times, statuses } = await user.stop();
   if (writer) await writer.stop();
   if (hasDied) return { faults: ["the service died"], figures: {} };
   const stopMs = await stopAll(services);
   const report = await flooder.stop();
-  const grownMb = peakMb - beforeMb;
-  const faults = findFaults(crowd, seen, leniency);
-  if (stopMs > stopMsMax) faults.push(`a stop took ${stopMs.toFixed(0)} ms`);
-  if (grownMb > (grownMbMax ?? Infinity)) faults.push(`it grew by ${grownMb.toFixed(0)} MB`);
-  if (report.openMs > (crowd.openMsMax ?? Infinity)) faults.push(`open for ${report.openMs} ms`);
-  const times = calls.map((call) => {
-    const { medianMs, worstMs } = seen.times[call];
-    return `${call} ${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`;
-  });
-  const sizes = [`+${grownMb.toFixed(0)} MB`, `stop ${stopMs.toFixed(0)} ms`];
-  const statuses = [render(seen.statuses), `crowd: ${render(report.statuses)}`];
-  const row = [name, setupName, ...times, ...sizes, ...statuses].join(" | ");
-  return { faults, figures: {}, row };
+
+  const faults: string[] = [];
+  const cells = [name, setup];
+  for (const call of ["healthz", "get", "create"] as const) {
+    const [usualMedian, usualWorst] = limitsMs[call];
+    const medianMax = ((medianMsMax ?? limitsMs.healthz[0]) * usualMedian) / limitsMs.healthz[0];
+    const worstMax = medianMsMax === undefined ? usualWorst : Infinity;
+    const { medianMs, worstMs } = summarize(times[call]);
+    if (medianMs > medianMax) faults.push(`${call} took ${medianMs.toFixed(0)} ms in the median`);
+    if (worstMs > worstMax) faults.push(`${call} took ${worstMs.toFixed(0)} ms`);
+    cells.push(`${call} ${medianMs.toFixed(0)} / ${worstMs.toFixed(0)}`);
+  }
+  if (Object.keys(statuses).some((status) => !status.startsWith("2"))) {
+    faults.push(`the quiet user got ${render(statuses)}`);
+  }
+  const grownMb = Math.round(peakMb - beforeMb);
+  if (stopMs > stopMsMax) faults.push(`a stop took ${stopMs} ms`);
+  if (grownMb > grownMbMax) faults.push(`it grew by ${grownMb} MB`);
+  if (report.openMs > openMsMax) faults.push(`open for ${report.openMs} ms`);
+  cells.push(`+${grownMb} MB`, `stop ${stopMs} ms`, render(statuses));
+  return { faults, figures: {}, row: `${cells.join(" | ")} | crowd: ${render(report.statuses)}` };
 }
 
 /**
@@ -120,11 +122,11 @@ export async function tryCrowd(
  */
 async function tryOverload(name: string, engine: Engine): Promise<Trial> {
   await using place = await makePlace(engine);
+  const token = await makeToken(place, "hostile", "--garden", "home");
+  await fillStore(place.database, 3_000);
   await using service = await startService({ database: place.database });
-  const { token, port } = service;
-  await fill(service, token, { ...(overloads[name] as Crowd), plants: 3_000 });
   const measure = async (connections: number, durationMs: number, isPatient = false) => {
-    const order = { crowd: name, connections, ports: [port], tokens: [token], isPatient };
+    const order = { crowd: name, connections, ports: [service.port], tokens: [token], isPatient };
     const flooder = startFlooder(order);
     await Bun.sleep(durationMs);
     return { connections, ...(await flooder.stop()) };
@@ -139,21 +141,8 @@ async function tryOverload(name: string, engine: Engine): Promise<Trial> {
   const faults = percent < 100 * keptShareMin ? [`only ${percent} % of the peak is kept`] : [];
   const { 200: _, 201: __, 503: ___, ...others } = statuses;
   if (Object.keys(others).length > 0) faults.push(`other responses: ${render(others)}`);
-  const kept = `${percent} % of the peak`;
-  return {
-    faults,
-    figures: {},
-    row: ["overload", name, engine, kept, render(statuses)].join(" | "),
-  };
-}
-
-/** Fills `tokens` with the crowd's JWTs. Returns the arguments that make the service trust them. */
-async function forgeJwts(stack: AsyncDisposableStack, tokens: string[]): Promise<string[]> {
-  const issuer = stack.adopt(startIssuer(), ({ stop }) => stop());
-  const jwt = await sign(await issuer.makeKey(), issuer.claims(Date.now()));
-  // Its last characters are each request's own.
-  tokens.splice(0, tokens.length, jwt.slice(0, -12));
-  return ["--jwt-issuer", issuer.url, "--jwt-audience", audience];
+  const cells = ["overload", name, engine, `${percent} % of the peak`, render(statuses)];
+  return { faults, figures: {}, row: cells.join(" | ") };
 }
 
 /** How long the slowest service took to end after SIGTERM. Those that hang are killed. */
@@ -165,23 +154,7 @@ async function stopAll(services: readonly RunningService[]): Promise<number> {
   }, 3 * stopMsMax);
   await Promise.all(services.map(({ exited }) => exited));
   clearTimeout(hung);
-  return performance.now() - startedAtMs;
-}
-
-function findFaults({ medianMsMax }: Crowd, { times, statuses }: Seen, leniency: number): string[] {
-  const faults: string[] = [];
-  for (const name of calls) {
-    const [usualMedian, usualWorst] = limitsMs[name];
-    const ownMedian = medianMsMax && (medianMsMax * usualMedian) / limitsMs.healthz[0];
-    const worst = medianMsMax === undefined ? usualWorst * leniency : Number.POSITIVE_INFINITY;
-    const { medianMs, worstMs } = times[name];
-    const isSlow = medianMs > (ownMedian ?? usualMedian) * leniency;
-    if (isSlow) faults.push(`${name} took ${medianMs.toFixed(0)} ms in the median`);
-    if (worstMs > worst) faults.push(`${name} took ${worstMs.toFixed(0)} ms`);
-  }
-  const others = Object.entries(statuses).filter(([status]) => !status.startsWith("2"));
-  if (others.length > 0) faults.push(`the quiet user got ${render(Object.fromEntries(others))}`);
-  return faults;
+  return Math.round(performance.now() - startedAtMs);
 }
 
 function render(statuses: Readonly<Record<string, number>>): string {
@@ -198,35 +171,17 @@ function largestMb(services: readonly RunningService[]): number {
   }
 }
 
-async function fill(
-  { call }: RunningService,
-  token: string,
-  { plants = 0, plantName: name = "Fern" }: Crowd,
-): Promise<void> {
-  for (let from = 0; from < plants; from += bulkPlantsMax) {
-    const part = Array.from({ length: bulkPlantsMax }, (_, at) => ({ name, id: from + at }));
-    const { ok } = await call("POST /plants/bulk", { token, body: JSON.stringify(part) });
-    if (!ok) throw new Error("The garden could not be filled.");
-  }
-}
-
 /** Returns the library's path. The first request of each process bundles it, which takes long. */
-async function prepareLibrary(services: readonly RunningService[], { send }: Crowd) {
-  if (!send("", 0).includes(libraryMark)) return "";
-  let path = "";
-  for (const { call } of services) {
-    const page = await (await call("GET /docs")).text();
-    [path = ""] = /assets\/reference-library-[^"]+/.exec(page) ?? [];
-    if (!(await call(`GET /${path}`)).ok) throw new Error("The library was not found.");
-  }
-  return `/${path}`;
+async function prepareLibrary({ call }: RunningService): Promise<string> {
+  const page = await (await call("GET /docs")).text();
+  const path = `/${/assets\/reference-library-[^"]+/.exec(page)?.[0]}`;
+  if (!(await call(`GET ${path}`)).ok) throw new Error("The library was not found.");
+  return path;
 }
 
 function startFlooder(order: FloodOrder, wrapper: readonly string[] = []) {
   const command = [process.execPath, join(import.meta.dir, "flooder.ts"), JSON.stringify(order)];
-  const child = Bun.spawn([...wrapper, ...command], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = Bun.spawn([...wrapper, ...command], { stdio: ["pipe", "pipe", "inherit"] });
   return {
     async stop(): Promise<FloodReport> {
       child.stdin.end();

@@ -140,7 +140,7 @@ export async function live(options: {
   } finally {
     await service.kill();
   }
-  const bulks = ledger.bulks.filter(({ isAnswered }) => isAnswered).length;
+  const bulks = ledger.keyed.filter(({ isBulk, isAnswered }) => isBulk && isAnswered).length;
   return { faults, figures: { ...figures, "confirmed writes": ledger.promises, bulks } };
 }
 

@@ -49,10 +49,11 @@ async function listen(port: number, token: string, stack: AsyncDisposableStack):
       data.isOpen ||= text.startsWith("HTTP/1.1 200");
       // The service may be too busy to open so many at once.
       if (text.startsWith("HTTP/1.1 503")) setTimeout(() => socket.write(request), retryMs);
-      if (!data.isOpen) return;
       const [, last] = /\bid: (\d+)\n(?!.*\bid: \d+\n)/s.exec(text) ?? [];
       if (last !== undefined) Object.assign(data, { last, arrivedAtMs: performance.now() });
-      data.tail = text.slice(-40);
+      // The runtime may send the beginning of a status line alone.
+      const isInside = data.isOpen || text.length < "HTTP/1.1 200".length;
+      data.tail = isInside ? text.slice(-40) : "";
     },
     close() {
       data.isClosed = true;

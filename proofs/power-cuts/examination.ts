@@ -10,8 +10,8 @@ import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.
 import { auditGarden, checkNextId, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
 import type { Caller } from "../kept-connection.ts";
-import { type Entry, type KeyedRequest, Ledger } from "../ledger.ts";
-import { PlantClient } from "../plant-client.ts";
+import { type Entry, Ledger } from "../ledger.ts";
+import { type Outcome, PlantClient } from "../plant-client.ts";
 import { type Dice, type Image, writeImage } from "./disk.ts";
 
 /** The token that was handed out, and what was promised to its clients. */
@@ -58,7 +58,7 @@ function serveHere(storage: Storage): Caller {
     request.headers.set("host", "localhost");
     return app.fetch(request);
   });
-  return { call };
+  return { call: (line, init) => insist(() => call(line, init)) };
 }
 
 /** Confirmed writes are there, and whatever is sent again with its key is done once. */
@@ -68,52 +68,26 @@ async function check(service: Caller, { token, entries }: Garden, dice: Dice): P
   const stored = await listPlants(service, token);
   const faults = ledger.audit(stored);
 
-  const idOf = new Map(stored.map(({ name, id }) => [name, id]));
-  const { keyed, bulks } = ledger;
-  const repeated = new Set([...keyed.slice(-repeatsMax), ...pickOne(keyed, dice)]);
-  for (const sent of repeated) {
-    const { wasPresent, id } = ledger.find(sent.name) ?? {};
-    // Its key is there if its plant is, or was before a delete.
-    const storedId = idOf.get(sent.name) ?? (wasPresent ? id : undefined);
-    faults.push(...(await repeat(service, token, sent, storedId)));
-    if (storedId === undefined) ledger.note({ name: sent.name, state: "present" });
+  const { keyed } = ledger;
+  const alone = keyed.filter(({ isBulk }) => !isBulk);
+  const answered = keyed.filter(({ isBulk, isAnswered }) => isBulk && isAnswered);
+  const cutOff = keyed.filter(({ isBulk, isAnswered }) => isBulk && !isAnswered);
+  // What is stored must not be created again, even if nobody knew that it was.
+  for (const { name, id } of stored) {
+    if (!ledger.find(name)?.wasPresent) ledger.note({ name, id, state: "present" });
   }
-
   const client = new PlantClient(service, { ledger, token });
-  const { true: answered = [], false: cutOff = [] } = Object.groupBy(
-    bulks,
-    ({ isAnswered }) => `${isAnswered}` as const,
-  );
-  for (const { key, plants: sent } of [...cutOff, ...pickOne(answered, dice)]) {
-    const readId = (body: string) => /"id":(-?\d+)/.exec(body)?.[1];
-    const plants = sent.map(({ name, body }) => ({ name, id: readId(body) }));
-    const outcome = await client.createMany({ key, plants });
-    if (outcome !== "done") faults.push(`sent again, ${key}: ${outcome}`);
+  const outcomes: Outcome[] = [];
+  for (const { plants } of new Set([...alone.slice(-repeatsMax), ...pickOne(alone, dice)])) {
+    for (const plant of plants) outcomes.push(await client.create({ ...plant, isKeyed: true }));
   }
+  for (const bulk of [...cutOff, ...pickOne(answered, dice)]) {
+    outcomes.push(await client.createMany(bulk));
+  }
+  if (outcomes.some((outcome) => outcome !== "done")) faults.push(`sent again: ${outcomes}`);
 
   faults.push(...(await auditGarden(service, token, ledger)));
-  const lastId = BigInt((await listPlants(service, token)).at(-1)?.id ?? 0);
-  const highestId = lastId > ledger.highestId ? lastId : ledger.highestId;
-  return [...faults, ...(await checkNextId(service, token, highestId))];
-}
-
-/** A repeated request gets its first response again, if its plant was stored. */
-async function repeat(
-  service: Caller,
-  token: string,
-  { name, body }: KeyedRequest,
-  storedId: string | undefined,
-): Promise<string[]> {
-  const headers = { "Idempotency-Key": name };
-  const response = await insist(() => service.call("POST /plants", { token, body, headers }));
-  const isReplayed = response.headers.get("idempotency-replayed") === "true";
-  const { tag } = JSON.parse(body);
-  const isRight =
-    response.status === 201 &&
-    isReplayed === (storedId !== undefined) &&
-    (await response.text()) === JSON.stringify({ name, tag }) &&
-    (storedId === undefined || response.headers.get("location") === `/plants/${storedId}`);
-  return isRight ? [] : [`another response to ${name}: ${response.status}`];
+  return [...faults, ...(await checkNextId(service, token, ledger.highestId))];
 }
 
 function pickOne<Item>(items: readonly Item[], dice: Dice): readonly Item[] {

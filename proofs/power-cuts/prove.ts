@@ -53,12 +53,11 @@ async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer
   const database = join(root, databasePath);
   using changed = changeProgram(edits);
   using io = new InterposedIo(root);
-  const note = (taken: Note) => io.note(taken);
   const tokens = new Map<string, string>();
 
   function keepToken(garden: string, token: string): void {
     tokens.set(garden, token);
-    note({ kind: "token", garden, token });
+    io.note({ kind: "token", garden, token } satisfies Note);
   }
 
   async function makeToken(garden: string): Promise<void> {
@@ -74,7 +73,7 @@ async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer
     let confirmed = 0;
     const workloads = [...tokens].map(([garden, token], index) => {
       const ledger = new Ledger((entries) => {
-        note({ kind: "entries", garden, entries });
+        io.note({ kind: "entries", garden, entries } satisfies Note);
         if (entries.every(isSettled)) confirmed++;
       });
       const options = { clients, bulkPlantsMax, seed: (seed * 3 + number) * 3 + index };
@@ -93,7 +92,7 @@ async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer
   await serve(1, "SIGKILL");
   const disk = new Disk();
   for (const call of parseCalls(io.log())) disk.follow(call);
-  note({ kind: "power cut", seed });
+  io.note({ kind: "power cut", seed } satisfies Note);
   rmSync(join(root, "data"), { recursive: true });
   writeImage(disk.cut(makeDice(spread(seed))), root);
   await serve(2, "SIGTERM");
@@ -103,15 +102,16 @@ async function record({ seed, writes, edits }: RecordingOptions): Promise<Buffer
 /** Cuts of one recording, which only go forward. */
 class PowerCuts {
   readonly #calls: readonly Call[];
-  readonly #count: number;
   #disk = new Disk();
   readonly #gardens = new Map<string, { token: string; entries: Entry[] }>();
   #moment = 0;
 
-  /** How many cuts there are in all. */
-  constructor(log: Buffer, count: number) {
+  /** `count`: how many cuts there are in all. */
+  constructor(
+    log: Buffer,
+    private readonly count: number,
+  ) {
     this.#calls = parseCalls(log);
-    this.#count = count;
   }
 
   async examine(index: number, seed: number): Promise<Trial> {
@@ -132,7 +132,7 @@ class PowerCuts {
 
   /** The first calls create the store, so there are more cuts among them. */
   #momentOf(index: number): number {
-    return Math.floor(this.#calls.length * (index / this.#count) ** 2);
+    return Math.floor(this.#calls.length * (index / this.count) ** 2);
   }
 
   #goTo(moment: number): void {

@@ -4,11 +4,9 @@
  * keep calling throughout.
  */
 import { join, resolve } from "node:path";
-import { runProgram } from "../../test/end-to-end/running-service.ts";
-import { pickPorts } from "../../test/processes.ts";
+import { realProgram, runProgram } from "../../test/end-to-end/running-service.ts";
 import { auditGarden } from "../audit.ts";
-import { auditStore, makePlace } from "../audited-store.ts";
-import { RestartingService } from "../deployment.ts";
+import { Deployment } from "../deployment.ts";
 import { makeSteadyCaller } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { PlantClient } from "../plant-client.ts";
@@ -32,18 +30,16 @@ await prove({
   count: 6,
   async run(seed) {
     const engine = seed % 2 === 0 ? "sqlite" : "postgres";
-    await using place = await makePlace(engine);
-    const { database } = place;
+    const threads = engine === "sqlite" ? [2] : [1, 1];
+    const deployment = await Deployment.start({ engine, threads }, oldProgram);
+    const { instances, place } = deployment;
     const runOld = async (...args: string[]) =>
-      (await runProgram(args, { PLANTSTORE_DATABASE: database }, oldProgram)).out.trim();
+      (await runProgram(args, { PLANTSTORE_DATABASE: place.database }, oldProgram)).out.trim();
     const token = await runOld("token", "create", "gardener");
     const revoked = await runOld("token", "create", "gardener");
     const { id } = JSON.parse(await runOld("token", "list", "--json")).at(-1);
     await runOld("token", "revoke", id);
 
-    const instances = pickPorts(engine === "sqlite" ? 1 : 2).map(
-      (port) => new RestartingService({ database, port }),
-    );
     const ledger = new Ledger();
     let turn = 0;
     const pickPort = () => instances[turn++ % instances.length]?.port ?? 0;
@@ -51,7 +47,6 @@ await prove({
     const client = new PlantClient({ call }, { ledger, token });
     const keyed = { name: "keyed", isKeyed: true };
 
-    await Promise.all(instances.map((instance) => instance.start(oldProgram)));
     const options = { clients: 8, seed: seed * 10, isOld: true };
     const clients = new Workload([{ token, call }], ledger, options);
     const createBoth = async () => {
@@ -62,7 +57,7 @@ await prove({
     await createBoth();
     await Bun.sleep(stageMs);
     await Promise.all(instances.map((instance) => instance.stop()));
-    await Promise.all(instances.map((instance) => instance.start()));
+    await Promise.all(instances.map((instance) => instance.start(realProgram)));
     // The same keys again. The ledger objects if any of them creates another plant.
     await createBoth();
     await Bun.sleep(stageMs);
@@ -72,7 +67,7 @@ await prove({
     const { status } = await call("GET /plants", { token: revoked });
     if (status !== 401) faults.push(`a revoked token: ${status}`);
     for (const instance of instances) await instance.stop();
-    faults.push(...(await auditStore(database)));
+    faults.push(...(await deployment.stop()));
     return { faults, figures: { [engine]: 1, "confirmed writes": ledger.promises } };
   },
 });
