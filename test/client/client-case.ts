@@ -1,7 +1,7 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions } from "../../client/plant-store.ts";
-import { type FaultyProxy, openFaultyProxy } from "./faulty-proxy.ts";
+import { FaultyProxy } from "../faulty-proxy.ts";
 import {
   openScriptedService,
   type ScriptedAnswer,
@@ -33,7 +33,7 @@ export function proxied(
   options: Partial<PlantStoreOptions> = {},
 ): ClientCase {
   return async (world) => {
-    const proxy = await openFaultyProxy(world.url);
+    const proxy = await FaultyProxy.open(world.url);
     await run(openStore(world, { ...options, url: proxy.url }), proxy, world).finally(proxy.close);
   };
 }
