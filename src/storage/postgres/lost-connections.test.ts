@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, spyOn, test 
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { FaultyProxy } from "../../../test/faulty-proxy.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage/tested-storage.ts";
+import { create, emptyTables } from "../../../test/storage/tested-storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
@@ -29,7 +29,7 @@ async function open(poolSize = 1): Promise<void> {
 afterEach(async () => {
   await storage.close();
   proxy.close();
-  await database.query("DELETE FROM plants; DELETE FROM gardens; DELETE FROM events");
+  await database.query(emptyTables);
 });
 
 /** Ends all connections, and waits until the pool knows it. */

@@ -16,7 +16,7 @@ import { EventEmitter } from "node:events";
 import { Client, DatabaseError, type Pool } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created, reuse } from "../../../test/storage/tested-storage.ts";
+import { create, created, emptyTables } from "../../../test/storage/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import { GardenLocked, type Write } from "../../domain/ports.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
@@ -37,7 +37,7 @@ beforeAll(async () => {
   intruder = new Client(database.url);
   await intruder.connect();
 });
-afterEach(() => reuse(storage, database).remove());
+afterEach(() => database.query(emptyTables));
 afterAll(async () => {
   await intruder.end();
   await storage.close();
