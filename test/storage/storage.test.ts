@@ -14,7 +14,7 @@ import { openStorage } from "../../src/storage/open.ts";
 import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
 import { skipsWithoutPooler, startPooler } from "../transaction-pooler.ts";
 import { applyPatiently, create, created, emptyTables, put, remove } from "./tested-storage.ts";
 
@@ -360,7 +360,7 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
 }
 
 describeStorage("SQLite", async () => {
-  const folder = makeTemporaryFolder();
+  const folder = makeTemporaryFolder(fastestParent());
   const address = join(folder.path, "plants.db");
   return {
     address,
