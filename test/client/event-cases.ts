@@ -79,23 +79,6 @@ export const eventCases: ClientCases = {
     },
   ),
 
-  "asks for pages where a proxy buffers streams": proxied(async (store, proxy, world) => {
-    // The head of a stream comes, and nothing after it.
-    proxy.lastBytes = (response) =>
-      response.includes("text/event-stream")
-        ? response.subarray(0, response.indexOf("\r\n\r\n") + 4)
-        : undefined;
-    const writer = openStore(world);
-    await writer.create({ name: "Fern" });
-    const seen: number[] = [];
-    for await (const { seq } of store.events({ after: 0 })) {
-      seen.push(seq);
-      if (seq === 3) break;
-      await writer.create({ name: "Fern" });
-    }
-    assert.deepEqual(seen, [1, 2, 3]);
-  }),
-
   async "ends events with the signal's reason, whatever it waits for"({ store }) {
     const controller = new AbortController();
     const waiting = collect(store.events({ after: 0, signal: controller.signal }));
