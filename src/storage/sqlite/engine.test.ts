@@ -5,10 +5,12 @@ import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { hashKeys } from "../../domain/rules.ts";
 import { openSqlite } from "./engine.ts";
 import { mapCommitError, mapError } from "./errors.ts";
 import { migrate } from "./migrate.ts";
 import { connect, readPragma, useWriteAheadLog } from "./open.ts";
+import { createWriter } from "./writer.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let path: string;
@@ -123,6 +125,19 @@ test.each([
       expect(shown).toMatchObject({ code, cause: thrown });
       expect(shown.message).not.toMatch(/SQL|plants\.db/);
     }
-    expect((mapCommitError(thrown) as Error).message).toContain(ofCommit);
+    using database = connect(touch(`${path}-other`));
+    migrate(database);
+    const { query } = database;
+    const failCommit = (text: string) => {
+      if (text !== "COMMIT") return query.call(database, text);
+      return {
+        run() {
+          throw thrown;
+        },
+      };
+    };
+    database.query = failCommit as typeof query;
+    expect(() => createWriter(database).apply(hashKeys([create()]))).toThrow(ofCommit);
+    expect(database.query("SELECT * FROM plants").all()).toEqual([]);
   },
 );
