@@ -10,6 +10,7 @@ import { openSqlite } from "./engine.ts";
 import { mapCommitError, mapError } from "./errors.ts";
 import { migrate } from "./migrate.ts";
 import { connect, readPragma, useWriteAheadLog } from "./open.ts";
+import { GardenVersions } from "./versions.ts";
 import { createWriter } from "./writer.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
@@ -69,6 +70,14 @@ test("the tables are created once, even if another process has created them just
   };
   expect(migrate(database)).toBe(false);
   expect(database.query("SELECT garden FROM gardens").all()).toEqual([{ garden: "home" }]);
+});
+
+test("a garden has no version while a commit is under way, so nobody caches its lists", () => {
+  const versions = new GardenVersions();
+  const end = versions.begin([create()]);
+  expect(versions.read("home")).toEqual({ all: undefined, withoutAppends: 0 });
+  end();
+  expect(versions.read("home")).toEqual({ all: 2, withoutAppends: 0 });
 });
 
 /** Overwrites the first page of the plants. */
