@@ -1,8 +1,23 @@
 /** Databases as a service meets them: settings, search paths, other tables, rights, old servers. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { makeDatabase, serverPassword, type TestDatabase } from "../../../test/postgres-server.ts";
+import {
+  makeDatabase,
+  runStatement,
+  serverPassword,
+  sharedPostgres,
+  type TestDatabase,
+} from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage/tested-storage.ts";
 import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
@@ -13,23 +28,23 @@ import { parseUrl } from "./url.ts";
 setDefaultTimeout(120_000);
 
 let database: TestDatabase;
-/** As the owner of the database, and as a role that has only the rights that it is given. */
+/** As the role that may do everything, and as one that has only the rights that it is given. */
 let url: string;
 let roleUrl: string;
-let role: string;
+const role = `role_${crypto.randomUUID().replaceAll("-", "")}`;
 
+async function onServer(statement: string): Promise<void> {
+  await runStatement((await sharedPostgres()).url("postgres"), statement);
+}
+
+beforeAll(() => onServer(`CREATE ROLE ${role} LOGIN PASSWORD '${serverPassword}'`));
 beforeEach(async () => {
   database = await makeDatabase();
-  role = `role_of_${database.name}`;
   url = database.url;
   roleUrl = url.replace(/\/\/[^@]+@/, `//${role}:${serverPassword}@`);
-  await database.query(`CREATE ROLE ${role} LOGIN PASSWORD '${serverPassword}'`);
 });
-
-afterEach(async () => {
-  await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  await database.drop();
-});
+afterEach(() => database.drop());
+afterAll(() => onServer(`DROP ROLE ${role}`));
 
 /** A busy machine takes its time to connect. */
 const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };
