@@ -11,6 +11,7 @@ import {
   type TestDatabase,
 } from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage/tested-storage.ts";
+import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
 /** Servers take their time to start. */
@@ -23,28 +24,30 @@ const certificate = join(certificates, "server.pem");
 let server: PostgresServer;
 let database: TestDatabase;
 
-/** Whether commits wait for the standby, which is not there. */
-function waitForStandby(isWaiting: boolean): void {
-  process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
-}
-
 beforeAll(async () => {
-  waitForStandby(false);
-  server = await startPostgres(["-c", "fsync=off", "-c", "synchronous_standby_names=nobody"]);
+  const standby = ["-c", "synchronous_standby_names=nobody", "-c", "synchronous_commit=local"];
+  server = await startPostgres(["-c", "fsync=off", ...standby]);
   database = await makeDatabase(server, "plants");
 });
 
-afterAll(() => {
-  delete process.env.PGOPTIONS;
-  return server.stop();
-});
+afterAll(() => server.stop());
+
+/** Its commits wait for the standby, which is not there, only if they are to. */
+async function open(url: string, isWaiting = false): Promise<Storage> {
+  process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
+  try {
+    return await openPostgres(url, { isServing: true });
+  } finally {
+    delete process.env.PGOPTIONS;
+  }
+}
 
 /** Opens it with these parameters in the URL: "encrypted", "plain", or why it cannot be opened. */
 async function openWith(parameters: string, host = "localhost"): Promise<string> {
   const url = `postgres://postgres:${serverPassword}@${host}:${server.port}/plants?${parameters}`;
-  let storage: Awaited<ReturnType<typeof openPostgres>>;
+  let storage: Storage;
   try {
-    storage = await openPostgres(url, { isServing: true });
+    storage = await open(url);
   } catch (error) {
     return (error as Error).message;
   }
@@ -114,10 +117,8 @@ describe("a commit that waits for a standby", () => {
     "and is told not to (%s, %s) is not reported as done, and its key settles it",
     async (how, _, group) => {
       await using other = await makeDatabase(server);
-      const url = other.url;
-      await (await openPostgres(url, { isServing: true })).close();
-      waitForStandby(true);
-      const waiting = await openPostgres(url, { isServing: true });
+      const storage = await open(other.url);
+      const waiting = await open(other.url, true);
       const applying = waiting.apply(group).catch((error) => error);
       await waitFor(async () => {
         const struck = await other.query(
@@ -131,8 +132,6 @@ describe("a commit that waits for a standby", () => {
         message: expect.stringContaining("outcome is unknown"),
       });
       await waiting.close();
-      waitForStandby(false);
-      const storage = await openPostgres(url, { isServing: true });
       expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
       expect(await storage.list("home", undefined, 9)).toHaveLength(1);
       await storage.close();
