@@ -126,3 +126,14 @@ test("while the storage fails, a token is neither refused nor cached as bad", as
   tokens.findToken = findToken;
   expect(await ask(token)).toBe("alice");
 });
+
+test("uses that can't be noted are noted the next time", async () => {
+  const { token, record } = await issue();
+  await authenticator.refresh();
+  await ask(token);
+  tokens.noteTokenUses = () => Promise.reject(new Error("The disk is gone."));
+  await expect(authenticator.noteUses()).rejects.toThrow("gone");
+  tokens.noteTokenUses = storage.noteTokenUses;
+  await authenticator.noteUses();
+  expect(await storage.findToken(record.hash)).toMatchObject({ lastUsedAtMs: nowMs });
+});
