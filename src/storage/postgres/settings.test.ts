@@ -134,8 +134,8 @@ test("connections go on to find the store when the role's search path is changed
   await storage.apply([create()]);
   await set("search_path = elsewhere");
   await (await open()).close();
-  // Enough at once that there are new connections.
-  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 10));
+  // Too long to share a statement, so that there are new connections.
+  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 100));
   expect((await Promise.all(lists)).map((plants) => plants.length)).toEqual([1, 1, 1, 1]);
   await storage.close();
 });
