@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 import { PlantStore } from "./plant-store.ts";
 
+const beginMs = 5_000;
 const silenceMs = 45_000;
 const { setTimeout } = globalThis;
 const timers = spyOn(globalThis, "setTimeout");
@@ -17,7 +18,10 @@ afterAll(() => timers.mockRestore());
 
 const event = (seq: number) => JSON.stringify({ seq, plant: { id: 7, name: "Fern", tag: "" } });
 
-/** Follows two events. The streams never end, and the pages are `[]` once there are no more. */
+/**
+ * Follows two events. Streams never end, and send nothing once there are no more of them; then the
+ * pages are `[]`.
+ */
 async function follow(streams: string[], pages: string[] = []) {
   const asked: string[] = [];
   const fetch = async (url: string, { headers }: RequestInit) => {
@@ -27,8 +31,9 @@ async function follow(streams: string[], pages: string[] = []) {
       const page = pages.shift() ?? "[]";
       return new Response(page, { status: page.startsWith("[") ? 200 : 404 });
     }
+    const text = streams.shift();
     const body = new ReadableStream({
-      start: (controller) => controller.enqueue(new TextEncoder().encode(streams.shift())),
+      start: (controller) => text && controller.enqueue(new TextEncoder().encode(text)),
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
@@ -65,4 +70,12 @@ test("a page of a proxy's own doesn't end it", async () => {
     seen: [1, 2],
     asked: ["page after=0", "stream after=0", "page after=1", "stream after=1"],
   });
+});
+
+test("where a proxy buffers streams, pages bring the events", async () => {
+  expect(await follow([], ["[]", `[${event(1)}]`, `[${event(2)}]`])).toEqual({
+    seen: [1, 2],
+    asked: ["page after=0", "stream after=0", "page after=0", "stream after=1", "page after=1"],
+  });
+  expect(waitsMs).toContain(beginMs);
 });

@@ -86,10 +86,3 @@ export function sign(
     .setProtectedHeader({ alg: key.algorithm, kid: key.kid, ...header })
     .sign(key.privateKey);
 }
-
-/** One part of a token, as it is written there. */
-export function encodePart(value: unknown): string {
-  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString(
-    "base64url",
-  );
-}

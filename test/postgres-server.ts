@@ -31,22 +31,14 @@ function urlOf(port: number, database: string): string {
   return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
 }
 
-/** A running server that a standby follows. */
-export interface Original {
-  readonly url: string;
-  readonly folder: string;
-}
-
-/** The settings of a server and its keeper. */
-export interface KeeperOrder {
-  readonly password: string;
-  readonly flags: readonly string[];
+/** Where a server is, and what it starts with. */
+export interface ServerPlace {
   /** Any free one, unless it is given. */
   readonly port?: number | undefined;
   /** Where its data stay after it ends, and may already be. Absent: they are deleted. */
   readonly folder?: string | undefined;
-  /** The server to follow. Absent: it starts empty, as a primary. */
-  readonly standbyOf?: Original | undefined;
+  /** The running server to follow. Absent: it starts empty, as a primary. */
+  readonly standbyOf?: { readonly url: string; readonly folder: string } | undefined;
 }
 
 /**
@@ -56,20 +48,12 @@ export interface KeeperOrder {
  */
 export async function startPostgres(
   flags: readonly string[] = [],
-  place: Pick<KeeperOrder, "port" | "folder" | "standbyOf"> = {},
+  place: ServerPlace = {},
 ): Promise<PostgresServer> {
   const keeper = join(import.meta.dir, "postgres-keeper.ts");
-  const order: KeeperOrder = { password: serverPassword, flags, ...place };
+  const command = [process.execPath, keeper, JSON.stringify(place), ...flags];
   const shell = Bun.spawn(
-    [
-      "sh",
-      "-c",
-      'exec 3<&0; "$@" <&3 & wait',
-      "sh",
-      process.execPath,
-      keeper,
-      JSON.stringify(order),
-    ],
+    ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "sh", ...command],
     // In its own process group, so that Ctrl+C doesn't stop the server before its clients.
     { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );

@@ -12,8 +12,6 @@ const trustMs = 4_000;
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let storage: Storage;
-/** The same file, as another process sees it. */
-let otherProcess: Storage;
 let nowMs: number;
 let lookUps: number;
 /** The real storage, with its lookups counted. Tests replace its methods. */
@@ -22,9 +20,7 @@ let authenticator: Authenticator;
 
 beforeEach(async () => {
   folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  storage = await openStorage(path, { isServing: true });
-  otherProcess = await openStorage(path, { isServing: false });
+  storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
   nowMs = 1_000_000;
   lookUps = 0;
   tokens = {
@@ -39,13 +35,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await otherProcess.close();
   await storage.close();
   folder[Symbol.dispose]();
 });
 
 function issue(token: Partial<NewToken> = {}) {
-  return issueToken(otherProcess, { user: "alice", ...token }, nowMs);
+  return issueToken(storage, { user: "alice", ...token }, nowMs);
 }
 
 /** The user of a token, or the code of the refusal. */
@@ -54,18 +49,6 @@ async function ask(token: string): Promise<string> {
     (caller) => caller.user,
     (error) => error.code ?? String(error),
   );
-}
-
-/** Holds back responses to lookups until the test releases them. */
-function holdLookUps(): () => void {
-  const held = Promise.withResolvers<void>();
-  const { findToken } = tokens;
-  tokens.findToken = async (hash) => {
-    const found = await findToken(hash);
-    await held.promise;
-    return found;
-  };
-  return held.resolve;
 }
 
 test("refuses a token from the moment it expires, even a cached one", async () => {
@@ -106,29 +89,32 @@ describe("the cache", () => {
   });
 });
 
-describe("a change by another process", () => {
-  test("isn't lost when a token is revoked during its lookup", async () => {
-    const { token, record } = await issue();
-    await authenticator.refresh();
-    const release = holdLookUps();
-    const asking = ask(token);
-    await otherProcess.revokeToken(record.id, nowMs);
-    await authenticator.refresh();
-    release();
-    expect(await asking).toBe("alice");
-    expect(await ask(token)).toBe("unauthenticated");
-  });
+test("a token that is revoked during its lookup isn't cached", async () => {
+  const { token, record } = await issue();
+  await authenticator.refresh();
+  const held = Promise.withResolvers<void>();
+  tokens.findToken = async (hash) => {
+    const found = await storage.findToken(hash);
+    await held.promise;
+    return found;
+  };
+  const asking = ask(token);
+  await storage.revokeToken(record.id, nowMs);
+  await authenticator.refresh();
+  held.resolve();
+  expect(await asking).toBe("alice");
+  expect(await ask(token)).toBe("unauthenticated");
+});
 
-  test("isn't lost in a failover to a standby with the same count of changes", async () => {
-    tokens.countTokenChanges = async () => 1;
-    const { token, record } = await issue();
-    await authenticator.refresh();
-    expect(await ask(token)).toBe("alice");
-    await otherProcess.revokeToken(record.id, nowMs);
-    nowMs += trustMs + 1;
-    await authenticator.refresh();
-    expect(await ask(token)).toBe("unauthenticated");
-  });
+test("a revocation isn't lost in a failover to a standby with the same count of changes", async () => {
+  tokens.countTokenChanges = async () => 1;
+  const { token, record } = await issue();
+  await authenticator.refresh();
+  expect(await ask(token)).toBe("alice");
+  await storage.revokeToken(record.id, nowMs);
+  nowMs += trustMs + 1;
+  await authenticator.refresh();
+  expect(await ask(token)).toBe("unauthenticated");
 });
 
 test("while the storage fails, a token is neither refused nor cached as bad", async () => {
@@ -139,4 +125,15 @@ test("while the storage fails, a token is neither refused nor cached as bad", as
   expect(await ask(token)).toBe("unavailable");
   tokens.findToken = findToken;
   expect(await ask(token)).toBe("alice");
+});
+
+test("uses that can't be noted are noted the next time", async () => {
+  const { token, record } = await issue();
+  await authenticator.refresh();
+  await ask(token);
+  tokens.noteTokenUses = () => Promise.reject(new Error("The disk is gone."));
+  await expect(authenticator.noteUses()).rejects.toThrow("gone");
+  tokens.noteTokenUses = storage.noteTokenUses;
+  await authenticator.noteUses();
+  expect(await storage.findToken(record.hash)).toMatchObject({ lastUsedAtMs: nowMs });
 });

@@ -1,9 +1,9 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, mock, spyOn, test } from "bun:test";
-import { remove } from "../../test/storage/tested-storage.ts";
+import { create as createPlant, remove } from "../../test/storage/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { groupPlantsMax } from "../domain/plants.ts";
+import { groupPlantsMax, groupTextMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
 import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
 
@@ -122,6 +122,16 @@ describe("a group", () => {
   });
 });
 
+test("a garden's text has a bound, too", async () => {
+  const { group, begin, end, groups } = create();
+  await begin();
+  const name = "x".repeat(groupTextMax);
+  const results = [10n, 11n].map((id) => group.write(createPlant({ garden: "1", id, name })));
+  await end(ok, ok, ok);
+  expect(await Promise.all(results)).toHaveLength(2);
+  expect(groups()).toEqual([[9], [10], [11]]);
+});
+
 describe("a failure", () => {
   const full = new PlantStoreError("storage-full", "Full.");
   const away = new PlantStoreError("unavailable", "Away.");
@@ -196,7 +206,7 @@ test("what has waited half a second and still doesn't fit is refused, except the
 
 test("past the deadline, the outcome is unknown, and what waits after it was not tried", async () => {
   jest.useFakeTimers();
-  const { group, send, begin, groups } = create();
+  const { group, send, begin, end, groups } = create();
   const stuck = send(8);
   await ticks(1);
   const after = send(2);
@@ -208,6 +218,12 @@ test("past the deadline, the outcome is unknown, and what waits after it was not
   expect(await Promise.all([after, send(3)])).toEqual([overloaded, overloaded]);
   await begin();
   expect(groups()).toEqual([[8]]);
+  await end(ok);
+  expect(group.isStuck).toBe(false);
+  const later = send(4);
+  await ticks();
+  await end(ok);
+  expect(await later).toBe(4);
 });
 
 test("drain waits until every commit has ended and every write is resolved", async () => {

@@ -1,8 +1,8 @@
 /** The console while others work in the same garden, in a real browser. */
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { openFaultyProxy } from "../client/faulty-proxy.ts";
 import { startService } from "../end-to-end/running-service.ts";
+import { FaultyProxy } from "../faulty-proxy.ts";
 import { inspect, isBrowserMissing, openPage } from "./browser.ts";
 import {
   deletePlants,
@@ -180,7 +180,7 @@ testGarden(
 test.skipIf(isBrowserMissing)("the page says that the service is away, and goes on", async () => {
   const service = await startService();
   const token = await makeGarden(service, somePlants.slice(0, 5));
-  const proxy = await openFaultyProxy(service.url);
+  const proxy = await FaultyProxy.open(service.url);
   const { port } = new URL(proxy.url);
   await using opened = await openPage(`${proxy.url}/`, { isFresh: true });
   const { page } = opened;
@@ -191,7 +191,7 @@ test.skipIf(isBrowserMissing)("the page says that the service is away, and goes 
   await inspect(page, "offline");
   const body = JSON.stringify({ name: "Ivy", tag: "wall" });
   await service.call("POST /plants", { token, body });
-  const next = await openFaultyProxy(service.url, Number(port));
+  const next = await FaultyProxy.open(service.url, Number(port));
   await page.waitForSelector(".row:has-text('Ivy')");
   await page.waitForSelector("#offline", { state: "detached" });
   await waitForTitle(page, "6 plants");

@@ -1,12 +1,7 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions } from "../../client/plant-store.ts";
-import { type FaultyProxy, openFaultyProxy } from "./faulty-proxy.ts";
-import {
-  openScriptedService,
-  type ScriptedAnswer,
-  type ScriptedService,
-} from "./scripted-service.ts";
+import { FaultyProxy } from "../faulty-proxy.ts";
 
 export interface ClientWorld {
   readonly url: string;
@@ -33,30 +28,8 @@ export function proxied(
   options: Partial<PlantStoreOptions> = {},
 ): ClientCase {
   return async (world) => {
-    const proxy = await openFaultyProxy(world.url);
+    const proxy = await FaultyProxy.open(world.url);
     await run(openStore(world, { ...options, url: proxy.url }), proxy, world).finally(proxy.close);
-  };
-}
-
-/** A case whose service responds by a script. */
-export function scripted(
-  script: readonly ScriptedAnswer[],
-  run: (store: PlantStore, service: ScriptedService) => Promise<void>,
-  options: Partial<PlantStoreOptions> = {},
-): ClientCase {
-  return async (world) => {
-    const service = await openScriptedService(...script);
-    await run(openStore(world, { ...options, url: service.url }), service).finally(service.close);
-  };
-}
-
-/** One case after the other, of each kind. */
-export function forEach<Kind>(
-  kinds: readonly Kind[],
-  makeCase: (kind: Kind) => ClientCase,
-): ClientCase {
-  return async (world) => {
-    for (const kind of kinds) await makeCase(kind)(world);
   };
 }
 

@@ -6,7 +6,6 @@ import { eventCases } from "./event-cases.ts";
 import { manyCases } from "./many-cases.ts";
 import { plainCases } from "./plain-cases.ts";
 import { putCases } from "./put-cases.ts";
-import { scriptedCases } from "./scripted-cases.ts";
 import { troubleCases } from "./trouble-cases.ts";
 
 setDefaultTimeout(120_000);
@@ -20,7 +19,6 @@ const cases: ClientCases = {
   ...eventCases,
   ...manyCases,
   ...putCases,
-  ...scriptedCases,
 };
 
 const tokens = await makeTokens(service, "bun", Object.keys(cases).length);

@@ -79,19 +79,6 @@ export const eventCases: ClientCases = {
     },
   ),
 
-  "asks for pages where a proxy buffers streams": proxied(async (store, proxy, world) => {
-    proxy.bufferStreams();
-    const writer = openStore(world);
-    await writer.create({ name: "Fern" });
-    const seen: number[] = [];
-    for await (const { seq } of store.events({ after: 0 })) {
-      seen.push(seq);
-      if (seq === 3) break;
-      await writer.create({ name: "Fern" });
-    }
-    assert.deepEqual(seen, [1, 2, 3]);
-  }),
-
   async "ends events with the signal's reason, whatever it waits for"({ store }) {
     const controller = new AbortController();
     const waiting = collect(store.events({ after: 0, signal: controller.signal }));

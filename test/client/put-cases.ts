@@ -1,19 +1,10 @@
-/** Changing plants: `put`, `update`, preconditions, and what lost responses make of them. */
+/** Changing plants: `put`, `update` and preconditions. */
 import assert from "node:assert/strict";
 import { PlantStoreProblem } from "../../client/plant-store.ts";
-import { type ClientCases, failure, forEach, proxied, scripted } from "./client-case.ts";
-import { problemAnswer, type ScriptedAnswer } from "./scripted-service.ts";
+import { type ClientCases, failure, proxied } from "./client-case.ts";
 
 const fern = { name: "Fern", tag: "shade" };
 const royal = { name: "Royal fern", tag: "pond" };
-const refused = problemAnswer(412, "precondition-failed");
-const lost = problemAnswer(503, "unavailable");
-const limited = problemAnswer(429, "rate-limited");
-const missing = problemAnswer(404, "not-found");
-
-function plantAnswer(plant: { name: string; tag: string }, etag = '"e"'): ScriptedAnswer {
-  return { status: 200, headers: { etag }, body: JSON.stringify({ id: 7, ...plant }) };
-}
 
 async function isRefused(call: Promise<unknown>): Promise<void> {
   assert.equal((await failure(call, PlantStoreProblem)).code, "precondition-failed");
@@ -68,23 +59,4 @@ export const putCases: ClientCases = {
     proxy.breakNext("after");
     assert.equal((await store.put(7, fern, { ifNoneMatch: "*" })).created, false);
   }),
-
-  "settles a 412 after a lost response by reading; even a weak etag is read as a strong one":
-    scripted([lost, refused, plantAnswer(fern, 'W/"e1"')], async (store) => {
-      const put = await store.put(7, fern, { ifMatch: '"old"' });
-      assert.deepEqual(put, { id: 7n, ...fern, etag: '"e1"', created: false });
-    }),
-
-  "throws a 412 if the plant is another or none, or if no response was lost": forEach(
-    [
-      [lost, refused, plantAnswer(royal)],
-      [lost, refused, missing],
-      [limited, refused, plantAnswer(fern)],
-    ],
-    (script) => scripted(script, (store) => isRefused(store.put(7, fern, { ifMatch: '"old"' }))),
-  ),
-
-  "throws the 412 of a deletion: the plant is still there": scripted([lost, refused], (store) =>
-    isRefused(store.delete(7, { ifMatch: '"old"' })),
-  ),
 };

@@ -1,5 +1,4 @@
 /** Responds by a script, for what the real service cannot be made to send. */
-import { createServer, type IncomingMessage } from "node:http";
 
 export interface ScriptedAnswer {
   readonly status: number;
@@ -7,35 +6,24 @@ export interface ScriptedAnswer {
   readonly body?: string;
 }
 
-export interface ScriptedService {
-  readonly url: string;
-  readonly requests: { method: string; url: string; headers: IncomingMessage["headers"] }[];
-  close(): void;
-}
-
 /** The last response is repeated. */
-export async function openScriptedService(...script: ScriptedAnswer[]): Promise<ScriptedService> {
-  const requests: ScriptedService["requests"] = [];
-  const server = createServer((request, response) => {
-    const answer = script[Math.min(requests.length, script.length - 1)] ?? { status: 500 };
-    const { method = "", url = "", headers } = request;
-    requests.push({ method, url, headers });
-    request.resume();
-    request.on("end", () => {
-      response.writeHead(answer.status, answer.headers);
-      response.end(answer.body);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    requests,
-    close() {
-      server.close();
-      server.closeAllConnections();
+export function openScriptedService(...script: ScriptedAnswer[]) {
+  const requests: { path: string; headers: Headers }[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ url, headers }) {
+      const {
+        status,
+        headers: sent = {},
+        body,
+      } = script[Math.min(requests.length, script.length - 1)] ?? { status: 500 };
+      requests.push({ path: url.slice(new URL(url).origin.length), headers });
+      return new Response(body, { status, headers: { ...sent } });
     },
-  };
+  });
+  const close = () => server.stop(true);
+  return { url: `http://127.0.0.1:${server.port}`, requests, close };
 }
 
 export function problemAnswer(

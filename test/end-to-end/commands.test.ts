@@ -161,11 +161,11 @@ describe("an export", () => {
 
   test("that fails or is interrupted leaves the older file, and nothing else", async () => {
     const older = writeFile("older.jsonl", "older\n");
-    const broken = await openScriptedService(problemAnswer(500, "internal"));
+    const broken = openScriptedService(problemAnswer(500, "internal"));
     expect(await bob(["export", older], broken.url)).toMatchObject({ exitCode: 1 });
     broken.close();
     const link = '</plants?limit=1&after=7>; rel="next"';
-    const slow = await openScriptedService(
+    const slow = openScriptedService(
       { status: 200, headers: { link }, body: '[{"id":7,"name":"Fern","tag":""}]' },
       { status: 503, headers: { "retry-after": "60" } },
     );
@@ -183,18 +183,18 @@ describe("an export", () => {
 
 describe("another program", () => {
   test("or a busy service lists no plants", async () => {
-    const stranger = await openScriptedService({ status: 200, body: "<html>" });
+    const stranger = openScriptedService({ status: 200, body: "<html>" });
     expect(await bob(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });
     stranger.close();
-    const busy = await openScriptedService(problemAnswer(503, "unavailable"));
+    const busy = openScriptedService(problemAnswer(503, "unavailable"));
     expect(await bob(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
     expect(busy.requests.length).toBe(3);
     busy.close();
   });
 
   test("that redirects is not taken for a service that is ready", async () => {
-    const login = await openScriptedService({ status: 200, body: "<html>Sign in</html>" });
-    const proxy = await openScriptedService({ status: 302, headers: { location: login.url } });
+    const login = openScriptedService({ status: 200, body: "<html>Sign in</html>" });
+    const proxy = openScriptedService({ status: 302, headers: { location: login.url } });
     const { exitCode, out, errors } = await bob(["health"], proxy.url);
     login.close();
     proxy.close();

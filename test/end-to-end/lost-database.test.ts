@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Relay } from "../postgres-relay.ts";
+import { FaultyProxy } from "../faulty-proxy.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder, touch } from "../temporary-folder.ts";
 import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
@@ -50,16 +50,17 @@ async function checkLog(service: Service, reason: RegExp, bringBack: () => unkno
 }
 
 test("a PostgreSQL server that goes away and comes back is two lines a thread, with host and reason", async () => {
-  const relay = await Relay.start();
   await using database = await makeDatabase();
-  await using service = await start({ database: relay.urlOf(database) });
+  const proxy = await FaultyProxy.open(database.url);
+  await using service = await start({ database: proxy.url });
   await callAll(service);
-  relay.hasServer = false;
-  await relay.cutAll();
+  proxy.isUp = false;
+  proxy.cut();
   const lost = await checkLog(service, /ECONNRESET|terminat/, () => {
-    relay.hasServer = true;
+    proxy.isUp = true;
   });
-  expect(lost.database).toBe(`postgres://postgres@127.0.0.1:${relay.port}/${database.name}`);
+  expect(lost.database).toBe(`postgres://postgres@127.0.0.1:${proxy.port}/${database.name}`);
+  proxy.close();
 });
 
 test("a SQLite file that is moved away and back is two lines a thread, with path and reason", async () => {

@@ -12,7 +12,7 @@ import { openStorage } from "../../src/storage/open.ts";
 import type { WriterOptions } from "../../src/storage/storage.ts";
 import { makeDice } from "../dice.ts";
 import { makeDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
 import { create, put, remove } from "./tested-storage.ts";
 
 const gardens = ["one", "two", "three"];
@@ -93,7 +93,7 @@ test.each<[seed: number, lastId: bigint, options: WriterOptions]>([
 ])(
   "for the random groups of the seed %i, in gardens that have got to the id %p, with %p",
   async (seed, lastId, options) => {
-    using folder = makeTemporaryFolder();
+    using folder = makeTemporaryFolder(fastestParent());
     const path = join(folder.path, "plants.db");
     const database = await makeDatabase();
     const file = await openStorage(path, { isServing: false, ...options });

@@ -1,44 +1,408 @@
-/** The storage contract on both engines. `pooler.test.ts` runs it behind PgBouncer, too. */
+/**
+ * The promises of src/domain/ports.ts that an engine itself keeps: it stores exactly, reads in
+ * order and in bounds, forgets, and shares with other processes. What a write comes to is decided
+ * by rules.ts: rules.test.ts compares that with a model, equality.test.ts the engines with each
+ * other, and test/contract/ shows it to clients of both.
+ */
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { openPostgres } from "../../src/storage/postgres/engine.ts";
-import { openSqlite } from "../../src/storage/sqlite/engine.ts";
-import type { Storage } from "../../src/storage/storage.ts";
-import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { describeStorage } from "./storage-contract.ts";
-import { reuse } from "./tested-storage.ts";
+import { plantIdMin } from "../../src/domain/plant.ts";
+import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
+import type { TokenRecord } from "../../src/domain/token.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
+import { waitFor } from "../end-to-end/running-service.ts";
+import { makeDatabase } from "../postgres-server.ts";
+import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
+import { skipsWithoutPooler, startPooler } from "../transaction-pooler.ts";
+import { applyPatiently, create, created, emptyTables, put, remove } from "./tested-storage.ts";
+
+interface TestedPlace {
+  /** The address of the storage. */
+  readonly address: string;
+  /** Runs a statement on the database itself, for what no service would write. */
+  execute(sql: string): Promise<unknown>;
+  remove(): Promise<void>;
+}
+
+const times = <Item>(count: number, make: (index: number) => Item): Item[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+const dayMs = 86_400_000;
+const keyed = (key: string, nowMs = 0, name = "Fern") =>
+  create({ name, idempotency: { key, nowMs, expiresAtMs: nowMs + dayMs } });
+
+const token: TokenRecord = {
+  id: "t1",
+  hash: "h1",
+  user: "alice",
+  garden: "home",
+  scope: "read",
+  note: "for the \u{1f33f}",
+  createdAtMs: 1_000,
+  expiresAtMs: 5_000,
+  revokedAtMs: undefined,
+  lastUsedAtMs: undefined,
+};
+
+/** The tests share a storage whose tables are emptied: a new one for each takes far longer. */
+function describeStorage(engine: string, make: () => Promise<TestedPlace>): void {
+  describe(`storage on ${engine}`, () => {
+    let place: TestedPlace;
+    let storage: Storage;
+
+    beforeAll(async () => {
+      place = await make();
+      storage = await openStorage(place.address, { isServing: true });
+    });
+    afterEach(() => place.execute(emptyTables));
+    afterAll(async () => {
+      await storage.close();
+      await place.remove();
+    });
+
+    /** Another process's view of the same data. The test closes it. */
+    const openAgain = (options: WriterOptions = {}) =>
+      openStorage(place.address, { isServing: false, ...options });
+
+    const apply = (...writes: Write[]) => applyPatiently(storage, writes);
+
+    async function ids(
+      after?: bigint,
+      count = 9,
+      options: ListOptions & { garden?: string } = {},
+    ): Promise<bigint[]> {
+      const plants = await storage.list(options.garden ?? "home", after, count, options);
+      return plants.map(({ id }) => id);
+    }
+
+    async function seqs(garden = "home", after = 0): Promise<number[]> {
+      const { events } = await storage.readEvents(garden, after, 10_000, 1e6);
+      return events.map(({ seq }) => seq);
+    }
+
+    async function forgetEvents(beforeMs: number, of = storage): Promise<void> {
+      let garden: string | undefined = "";
+      while (garden !== undefined) garden = await of.forgetEvents(beforeMs, garden);
+    }
+
+    describe("plants", () => {
+      test("are listed up to so much text, but at least one", async () => {
+        await apply(...["a", "b", "a", "a"].map((tag) => create({ tag })));
+        expect(await ids(1n, 9, { textMax: 10 })).toEqual([2n, 3n]);
+        expect(await ids(4n, 9, { order: "desc", textMax: 10 })).toEqual([3n, 2n]);
+        expect(await ids(undefined, 9, { tag: "a", textMax: 1 })).toEqual([1n]);
+        expect(await ids(4n, 9, { order: "desc", tag: "a", textMax: 1 })).toEqual([3n]);
+      });
+
+      test("are counted by tag, so many at a time", async () => {
+        const tags = ["b", "a", "a", "a"];
+        await apply(...tags.map((tag) => create({ tag })), create({ tag: "a", garden: "other" }));
+        const counted = (tag: string, id: bigint, count: number) =>
+          storage.countByTag("home", { tag, id }, count);
+        const lastTag = { tag: "b", plants: 1, lastId: 1n };
+        expect(await counted("", plantIdMin, 2)).toEqual([{ tag: "a", plants: 2, lastId: 3n }]);
+        expect(await counted("a", 4n, 2)).toEqual([{ tag: "a", plants: 1, lastId: 4n }, lastTag]);
+        expect(await counted("a\u0001", plantIdMin, 99)).toEqual([lastTag]);
+        expect(await counted("b", 2n, 9)).toEqual([]);
+      });
+
+      test("of gardens with like names are kept apart, even in a group of deletions only", async () => {
+        const gardens = ["a", "A", "a b"];
+        await apply(...gardens.map((garden) => create({ id: 7n, garden })));
+        const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
+        expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
+        const found = gardens.map((garden) => ids(undefined, 9, { garden }));
+        expect(await Promise.all(found)).toEqual([[], [7n], [7n]]);
+      });
+
+      test("are as before when a group fails, with their events and their count", async () => {
+        await apply(create());
+        const broken = create({ name: null as unknown as string });
+        for (const write of [create(), put()]) {
+          expect(await apply(write, broken).catch((error) => error)).toBeInstanceOf(Error);
+        }
+        expect([await ids(), await storage.countPlants("home")]).toEqual([[1n], 1]);
+        expect(await storage.readEvents("home", 1, 9, 99)).toEqual({ events: [], lastEvent: 1 });
+      });
+    });
+
+    test("the version changes with every change, by any process, and ignores appends where asked to", async () => {
+      await apply(create());
+      let before = storage.version("home");
+      if (before === undefined) return;
+      expect(storage.version("home")).toEqual(before);
+      const other = await openAgain();
+      await other.apply([create()]);
+      await other.close();
+      await waitFor(() => storage.version("home")?.all !== before?.all || undefined);
+      before = storage.version("home");
+      await apply(create(), create());
+      expect(storage.version("home")?.all).not.toBe(before?.all);
+      expect(storage.version("home")?.withoutAppends).toBe(before?.withoutAppends);
+      for (const write of [create({ id: 77n }), put({ id: 77n, name: "x" }), remove(1n)]) {
+        before = storage.version("home");
+        await apply(write);
+        expect(storage.version("home")?.withoutAppends).not.toBe(before?.withoutAppends);
+      }
+    });
+
+    describe("idempotency keys", () => {
+      test("hold until they expire, and not longer", async () => {
+        await apply(keyed("k"));
+        expect(await apply(keyed("k", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k", dayMs, "x"))).toEqual([created(2n)]);
+        expect(await apply(keyed("k", dayMs + 1, "x"))).toEqual([created(2n, true)]);
+      });
+
+      test("are forgotten once expired, in bounded steps, until there are none left", async () => {
+        const many = times(2_500, (index) => keyed(`k${index}`));
+        await apply(...many);
+        expect(await storage.forgetKeys(dayMs - 1)).toBe(false);
+        expect(await apply(keyed("k0", 0, "x"))).toEqual([{ kind: "mismatch" }]);
+        let steps = 1;
+        while (await storage.forgetKeys(dayMs)) steps++;
+        expect(steps).toBeGreaterThan(1);
+        expect(await apply(many[2_499] as Write)).toEqual([created(2_501n)]);
+      });
+
+      test("that are alike at their start or end are not taken for each other", async () => {
+        const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
+        for (const isReplayed of [false, true]) {
+          const outcomes = keys.map((_, index) => created(BigInt(index + 1), isReplayed));
+          expect(await apply(...keys.map((key) => keyed(key)))).toEqual(outcomes);
+        }
+      });
+    });
+
+    describe("events", () => {
+      const read = (after: number, count: number, textMax: number) =>
+        storage.readEvents("home", after, count, textMax);
+
+      test("are read in each garden from a number on, up to so many or so much text, but at least one", async () => {
+        const names = ["a".repeat(9), "b", "c"];
+        await apply(...names.map((name) => create({ name })), create({ garden: "other" }));
+        expect([await seqs("other"), await seqs("home", 1)]).toEqual([[1], [2, 3]]);
+        expect((await read(0, 2, 99)).events).toHaveLength(2);
+        expect((await read(0, 9, 10)).events).toHaveLength(2);
+        expect((await read(0, 9, 1)).events).toHaveLength(1);
+        expect(await read(3, 9, 99)).toEqual({ events: [], lastEvent: 3 });
+        expect(await storage.readEvents("none", undefined, 9, 99)).toMatchObject({ lastEvent: 0 });
+      });
+
+      test("are found new in the gardens whose last event is another one", async () => {
+        await apply(create(), create({ garden: "b" }), create({ garden: "c" }));
+        const known = { home: 0, b: 1, c: 2, d: 0 };
+        const found = await storage.findNewEvents(new Map(Object.entries(known)));
+        expect(Object.fromEntries(found)).toEqual({ home: 1, c: 1 });
+      });
+
+      test("are forgotten once they're old, the oldest of each garden only", async () => {
+        for (const garden of ["home", "other"]) {
+          await apply(...[1, 2, 9, 3].map((atMs) => create({ garden, atMs })));
+        }
+        await forgetEvents(3);
+        expect([await seqs(), await seqs("other")]).toEqual([
+          [3, 4],
+          [3, 4],
+        ]);
+        await forgetEvents(10);
+        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
+      });
+
+      test("are forgotten however many there are, in however many gardens", async () => {
+        const gardens = times(600, (index) => create({ garden: `g${index}` }));
+        await apply(...gardens, ...times(2_100, () => create({ garden: "g7" })));
+        await forgetEvents(1);
+        expect([await seqs("g7"), await seqs("g599")]).toEqual([[], []]);
+      });
+    });
+
+    describe("a quota", () => {
+      const plantsMax = 3;
+      let limited: Storage;
+      const full: Outcome = { kind: "full", limit: "plants", max: plantsMax };
+      const deleted: Outcome = { kind: "deleted" };
+      const applyLimited = (...writes: Write[]) => applyPatiently(limited, writes);
+
+      beforeEach(async () => {
+        limited = await openAgain({ plantsMax });
+      });
+
+      afterEach(() => limited.close());
+
+      test("holds for a garden that had more before, until enough are gone", async () => {
+        await apply(...times(5, () => create()));
+        expect(await applyLimited(create())).toEqual([full]);
+        for (const id of [1n, 2n]) {
+          expect(await applyLimited(create(), remove(id))).toEqual([full, deleted]);
+        }
+        const writes = [create(), remove(3n), create(), create()];
+        expect(await applyLimited(...writes)).toEqual([full, deleted, created(6n), full]);
+      });
+
+      test("bounds the keys of a garden, even if its plants are deleted", async () => {
+        const keysMax = 10_000;
+        const change = (key: string) => [{ ...keyed(key), id: 7n }, remove(7n)];
+        await applyLimited(...change("k0"), ...change("k1"));
+        await place.execute(`UPDATE gardens SET keys = ${keysMax - 1}`);
+        const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
+        const writes = [...change("last"), keyed("one more"), ...change("k0"), create()];
+        expect(await applyLimited(...writes)).toEqual([
+          ...[created(7n), deleted, noKey, created(7n, true)],
+          ...[{ kind: "missing" } as const, created(8n)],
+        ]);
+        expect(await applyLimited(keyed("one more"))).toEqual([noKey]);
+        while (await limited.forgetKeys(dayMs));
+        expect(await applyLimited(keyed("one more"))).toEqual([created(9n)]);
+      });
+
+      test("bounds the events of a garden, to as many as it says, and not one less", async () => {
+        const eventsMax = 10_000;
+        const write = () => apply(create(), create(), create({ garden: "other" }));
+        const pretend = (last: number) =>
+          place.execute(`UPDATE gardens SET last_event = ${last} WHERE garden = 'home'`);
+        await write();
+        await pretend(eventsMax);
+        await forgetEvents(0, limited);
+        expect(await seqs()).toEqual([1, 2]);
+        await write();
+        await forgetEvents(0, limited);
+        expect(await seqs()).toEqual([eventsMax + 1, eventsMax + 2]);
+        expect(await seqs("other")).toEqual([1, 2]);
+        await apply(...times(2_200, () => create()));
+        await pretend(2 * eventsMax + 2_152);
+        await forgetEvents(0, limited);
+        expect(await seqs()).toHaveLength(50);
+      });
+    });
+
+    describe("gardens", () => {
+      test("are listed by name, with their plants and last event", async () => {
+        expect(await storage.listGardens()).toEqual([]);
+        await apply(create({ garden: "b", atMs: 5 }), create({ garden: "b", atMs: 6 }));
+        await apply(remove(1n, "b"), create({ garden: "a", atMs: 7 }));
+        await place.execute("DELETE FROM events WHERE garden = 'b'");
+        expect(await storage.listGardens()).toEqual([
+          { garden: "a", plants: 1, lastEvent: 1, lastEventAtMs: 7 },
+          { garden: "b", plants: 1, lastEvent: 3, lastEventAtMs: undefined },
+        ]);
+      });
+
+      test("are deleted with all that is in them, and nothing else is", async () => {
+        const elsewhere = { ...keyed("k"), garden: "other" };
+        // More than fit in one transaction.
+        await apply(keyed("k"), elsewhere, ...times(1_001, () => create()));
+        expect(await storage.deleteGarden("home")).toBe(true);
+        expect(await storage.deleteGarden("home")).toBe(false);
+        expect(await storage.listGardens()).toMatchObject([{ garden: "other", plants: 1 }]);
+        expect([await ids(), await seqs()]).toEqual([[], []]);
+        const found = await storage.findNewEvents(new Map([["home", 1_002]]));
+        expect([...found]).toEqual([["home", 0]]);
+        expect(await apply(keyed("k"), elsewhere)).toEqual([created(1n), created(1n, true)]);
+      });
+
+      test("that are deleted while somebody writes to them keep exact counts", async () => {
+        const other = await openAgain();
+        const writing = async () => {
+          for (let round = 0; round < 30; round++) {
+            await apply(create(), create({ id: BigInt(round + 1_000) }), remove(1n));
+          }
+        };
+        const deleting = async () => {
+          for (let round = 0; round < 30; round++) await other.deleteGarden("home");
+        };
+        await Promise.all([writing(), deleting()]);
+        await other.close();
+        expect(await storage.countPlants("home")).toBe((await ids(undefined, 1_000)).length);
+        const { events, lastEvent } = await storage.readEvents("home", undefined, 1_000, 1e6);
+        expect(events.every(({ seq }) => seq <= lastEvent)).toBe(true);
+      });
+    });
+
+    describe("tokens", () => {
+      test("are found by their hash, with everything that was given", async () => {
+        await storage.addToken(token);
+        expect(await storage.findToken("h1")).toEqual(token);
+        expect(await storage.findToken("h2")).toBeUndefined();
+      });
+
+      test("are listed in the order in which they were made, even after they are revoked", async () => {
+        await storage.addToken({ ...token, id: "b", hash: "1", createdAtMs: 1 });
+        await storage.addToken({ ...token, id: "a", hash: "2", createdAtMs: 2 });
+        const revoke = (id: string, atMs: number) => storage.revokeToken(id, atMs);
+        const revoked = [await revoke("none", 2), await revoke("b", 2), await revoke("b", 3)];
+        expect(revoked).toEqual([false, true, false]);
+        expect(await storage.listTokens()).toMatchObject([
+          { id: "b", revokedAtMs: 2 },
+          { id: "a", revokedAtMs: undefined },
+        ]);
+      });
+
+      test("count their changes, including another process's, and no use, whose time never goes back", async () => {
+        const counts = [await storage.countTokenChanges()];
+        await storage.addToken(token);
+        counts.push(await storage.countTokenChanges());
+        for (const usedAtMs of [9_000, 8_000]) {
+          await storage.noteTokenUses([{ id: "t1", usedAtMs }]);
+        }
+        expect((await storage.findToken("h1"))?.lastUsedAtMs).toBe(9_000);
+        expect(await storage.countTokenChanges()).toBe(counts[1] as number);
+        const other = await openAgain();
+        await other.revokeToken("t1", 2_000);
+        await other.close();
+        counts.push(await storage.countTokenChanges());
+        expect(new Set(counts).size).toBe(3);
+      });
+    });
+  });
+}
 
 describeStorage("SQLite", async () => {
-  const folder = makeTemporaryFolder();
-  const path = join(folder.path, "plants.db");
-  const storage = openSqlite(path, { isServing: true });
+  const folder = makeTemporaryFolder(fastestParent());
+  const address = join(folder.path, "plants.db");
   return {
-    storage,
-    openAgain: async (others) => openSqlite(path, { isServing: false, ...others }),
+    address,
     async execute(sql) {
-      using database = new Database(path);
+      using database = new Database(address);
       database.run(sql);
     },
-    async remove() {
-      await storage.close();
-      folder[Symbol.dispose]();
-    },
+    remove: async () => folder[Symbol.dispose](),
   };
 });
 
-let database: TestDatabase;
-let storage: Storage;
-
-beforeAll(async () => {
-  database = await makeDatabase();
-  storage = await openPostgres(database.url, { isServing: true });
+describeStorage("PostgreSQL", async () => {
+  const { url, query, drop } = await makeDatabase();
+  return { address: url, execute: query, remove: drop };
 });
 
-afterAll(async () => {
-  await storage.close();
-  await database.drop();
-});
+// In transaction mode: nothing rests on a session.
+describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
+  describeStorage("PostgreSQL", async () => {
+    const { url, query, drop } = await makeDatabase();
+    const pooler = await startPooler(url);
+    const remove = () => pooler.stop().then(drop);
+    return { address: pooler.url, execute: query, remove };
+  });
 
-describeStorage("PostgreSQL", async () => reuse(storage, database));
+  test("names that a pooler lets us give, and then does not know, are done without", async () => {
+    await using database = await makeDatabase();
+    await database.query(
+      `ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`,
+    );
+    const pooler = await startPooler(database.url);
+    const storage = await openStorage(pooler.url, { isServing: true });
+    const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
+    const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
+    for (const number of numbers) {
+      expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
+      const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
+      expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
+      expect(await storage.list("home", undefined, 99)).toHaveLength(number);
+    }
+    await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
+    await storage.close();
+    await pooler.stop();
+  });
+});

@@ -1,7 +1,4 @@
-/**
- * What the storage contract is tested with: an open storage, and short forms of writes and
- * outcomes.
- */
+/** Short forms of writes and outcomes, for tests of the storage. */
 import {
   type CreateWrite,
   type DeleteWrite,
@@ -10,34 +7,12 @@ import {
   type PutWrite,
   type Write,
 } from "../../src/domain/ports.ts";
-import { openPostgres } from "../../src/storage/postgres/engine.ts";
-import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
-import type { TestDatabase } from "../postgres-server.ts";
+import type { Storage } from "../../src/storage/storage.ts";
 
-export interface TestedStorage {
-  readonly storage: Storage;
-  /** Another process's view of the same data. The test closes it. */
-  openAgain(options?: WriterOptions): Promise<Storage>;
-  /** Runs a statement on the database itself, for what no service would write. */
-  execute(sql: string): Promise<unknown>;
-  remove(): Promise<void>;
-}
-
-/**
- * A storage on a database whose tables are emptied: that takes far less time than a new database or
- * new connections for each test.
- */
-export function reuse(storage: Storage, database: TestDatabase, url = database.url): TestedStorage {
-  return {
-    storage,
-    openAgain: (others) => openPostgres(url, { isServing: false, ...others }),
-    execute: (sql) => database.query(sql),
-    remove: async () => {
-      const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens"];
-      await database.query(tables.map((table) => `DELETE FROM ${table}`).join("; "));
-    },
-  };
-}
+/** Between tests: that takes far less time than a new database or new connections for each. */
+export const emptyTables = ["plants", "gardens", "events", "idempotency_keys", "tokens"]
+  .map((table) => `DELETE FROM ${table};`)
+  .join("");
 
 const author = { user: "ada", atMs: 0 };
 

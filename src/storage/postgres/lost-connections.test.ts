@@ -1,161 +1,185 @@
 /** Connections that are lost, fall silent or lead to the wrong server, and outages. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { Relay } from "../../../test/postgres-relay.ts";
-import {
-  makeDatabase,
-  runStatement,
-  sharedPostgres,
-  type TestDatabase,
-} from "../../../test/postgres-server.ts";
-import { create } from "../../../test/storage/tested-storage.ts";
-import type { ConnectionLimits, Storage } from "../storage.ts";
+import { FaultyProxy } from "../../../test/faulty-proxy.ts";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import { create, emptyTables } from "../../../test/storage/tested-storage.ts";
+import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
 setDefaultTimeout(120_000);
 
-/** Short, so that the test doesn't wait long for what doesn't respond. */
-const limits = { poolSize: 1, connectTimeoutMs: 10_000, statementTimeoutMs: 5_000 };
+/** Long, so that a busy machine meets neither. Tests skip the time. */
+const limits = { poolSize: 1, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
 let database: TestDatabase;
-let relay: Relay;
+let proxy: FaultyProxy;
 let storage: Storage;
 
-/** A busy machine may take longer to connect than a short limit allows. */
-async function open(changed: Partial<ConnectionLimits> = {}): Promise<void> {
-  const options = { isServing: true, limits: { ...limits, ...changed } };
-  storage = await waitFor(() =>
-    openPostgres(relay.urlOf(database), options).catch(() => undefined),
-  );
-}
-
-beforeEach(async () => {
+beforeAll(async () => {
   database = await makeDatabase();
-  relay = await Relay.start();
 });
+afterAll(() => database.drop());
+
+async function open(poolSize = 1): Promise<void> {
+  proxy = await FaultyProxy.open(database.url);
+  storage = await openPostgres(proxy.url, { isServing: true, limits: { ...limits, poolSize } });
+}
 
 afterEach(async () => {
   await storage.close();
-  await database.drop();
+  proxy.close();
+  await database.query(emptyTables);
 });
+
+/** Ends all connections, and waits until the pool knows it. */
+async function cutAll(): Promise<void> {
+  proxy.cut();
+  await waitFor(() => storage.pool?.().idle === 0 || undefined);
+  proxy.connections = 0;
+}
+
+/** From now on, what would wait for a limit of these waits for nothing, and the clock shows it. */
+function skipTime() {
+  const { setTimeout } = globalThis;
+  const now = performance.now.bind(performance);
+  let skippedMs = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => now() + skippedMs);
+  const timers = spyOn(globalThis, "setTimeout").mockImplementation(((
+    act: () => void,
+    durationMs: number,
+  ) => {
+    if (durationMs < limits.connectTimeoutMs / 2) return setTimeout(act, durationMs);
+    const end = () => {
+      skippedMs += durationMs;
+      act();
+    };
+    return setTimeout(end, 20);
+  }) as typeof setTimeout);
+  return {
+    [Symbol.dispose]() {
+      clock.mockRestore();
+      timers.mockRestore();
+    },
+  };
+}
 
 const list = () => storage.list("home", undefined, 9);
 
-/** What a call ends as. */
-const outcomeOf = (call: Promise<unknown>): Promise<string> =>
-  call.then(
-    () => "done",
-    ({ code }) => code,
+/** What calls end as. */
+const outcomesOf = (...calls: Promise<unknown>[]): Promise<string[]> =>
+  Promise.all(
+    calls.map((call) =>
+      call.then(
+        () => "done",
+        ({ code }) => code,
+      ),
+    ),
   );
 
 test("a connection that was lost is replaced, even if the next one is lost while it is made", async () => {
   await open();
-  const loseConnections = async () => {
-    await relay.cutAll();
-    relay.next = "lost";
-  };
-  await loseConnections();
-  expect(await list()).toEqual([]);
-  expect(relay.next).toBe("passed");
-  await loseConnections();
-  expect(await storage.apply([create({ id: 1n }), create()])).toHaveLength(2);
-  expect(relay.next).toBe("passed");
+  const shutdown = "SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0";
+  const length = String.fromCharCode(4 + shutdown.length);
+  const message = Buffer.from(`E\0\0\0${length}${shutdown}`);
+  for (const work of [list, () => storage.apply([create({ id: 1n }), create()])]) {
+    await cutAll();
+    let isLost = false;
+    proxy.lastBytes = (response) => {
+      if (isLost || !response.includes("transaction_read_only")) return undefined;
+      isLost = true;
+      // Together, so that both are read before the first of them is acted upon.
+      return Buffer.concat([response, message]);
+    };
+    await work();
+    expect(isLost).toBe(true);
+  }
   expect(await list()).toHaveLength(2);
 });
 
 test("a server that accepts connections and doesn't respond gets one try per call", async () => {
-  await open({ connectTimeoutMs: 1_000 });
-  relay.isSilent = true;
-  await relay.cutAll();
+  await open();
+  proxy.isSilent = true;
+  await cutAll();
   const calls = [
     list,
     () => storage.apply([create()]),
     () => storage.apply([create({ id: 7n })]),
     () => storage.ping(),
   ];
-  relay.connections = 0;
-  for (const call of calls) expect(await outcomeOf(call())).toBe("unavailable");
-  await waitFor(() => relay.connections === calls.length || undefined);
-  relay.isSilent = false;
-  expect(await waitFor(() => list().catch(() => undefined))).toEqual([]);
+  {
+    using _ = skipTime();
+    for (const call of calls) expect(await outcomesOf(call())).toEqual(["unavailable"]);
+  }
+  await waitFor(() => proxy.connections === calls.length || undefined);
+  proxy.isSilent = false;
+  expect(await list()).toEqual([]);
 });
 
-describe("while no connection can be made,", () => {
-  test("calls wait, and succeed if it is over before the connect timeout", async () => {
-    await open();
-    relay.hasServer = false;
-    await relay.cutAll();
-    const before = relay.connections;
-    const calls = [list(), storage.apply([create({ id: 7n })]), storage.apply([create()])];
-    // Each has tried.
-    await waitFor(() => relay.connections > before + calls.length || undefined);
-    relay.hasServer = true;
-    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual([
-      "fulfilled",
-      "fulfilled",
-      "fulfilled",
-    ]);
-    expect(await list()).toHaveLength(2);
-  });
+test("while no connection can be made, calls wait, and succeed if it is over in time", async () => {
+  await open();
+  proxy.isUp = false;
+  await cutAll();
+  const calls = [list(), storage.apply([create({ id: 7n })]), storage.apply([create()])];
+  // Each has tried.
+  await waitFor(() => proxy.connections > calls.length || undefined);
+  proxy.isUp = true;
+  expect(await outcomesOf(...calls)).toEqual(["done", "done", "done"]);
+  expect(await list()).toHaveLength(2);
+});
 
-  test("calls fail after the connect timeout, and later ones with one try", async () => {
-    await open();
-    relay.hasServer = false;
-    await relay.cutAll();
-    relay.connections = 0;
-    let nowMs = performance.now();
-    using _ = spyOn(performance, "now").mockImplementation(() => nowMs);
-    const failing = Promise.all([list(), storage.apply([create()])].map(outcomeOf));
-    // They try again and again.
-    await waitFor(() => relay.connections > 4 || undefined);
-    nowMs += limits.connectTimeoutMs;
-    expect(await failing).toEqual(["unavailable", "unavailable"]);
-    relay.connections = 0;
-    expect(await outcomeOf(list())).toBe("unavailable");
-    expect(relay.connections).toBe(1);
-    relay.hasServer = true;
-    expect(await list()).toEqual([]);
-  });
-
-  test("a ping fails at once, with the reason as its cause", async () => {
-    await open();
-    relay.hasServer = false;
-    await relay.cutAll();
-    const failure = await storage.ping().catch((error) => error);
-    expect(failure).toMatchObject({ code: "unavailable", cause: { cause: expect.any(Error) } });
-    relay.hasServer = true;
-    await storage.ping();
-  });
+test("… or fail after the connect timeout, and later ones with one try; a ping at once", async () => {
+  await open();
+  proxy.isUp = false;
+  await cutAll();
+  const ping = await storage.ping().catch((error) => error);
+  expect(ping).toMatchObject({ code: "unavailable", cause: { cause: expect.any(Error) } });
+  let nowMs = performance.now();
+  using _ = spyOn(performance, "now").mockImplementation(() => nowMs);
+  const failing = outcomesOf(list(), storage.apply([create()]));
+  // They try again and again.
+  await waitFor(() => proxy.connections > 5 || undefined);
+  nowMs += limits.connectTimeoutMs;
+  expect(await failing).toEqual(["unavailable", "unavailable"]);
+  proxy.connections = 0;
+  expect(await outcomesOf(list())).toEqual(["unavailable"]);
+  expect(proxy.connections).toBe(1);
+  proxy.isUp = true;
+  expect(await list()).toEqual([]);
 });
 
 test("when one connection falls silent, the others are replaced with it", async () => {
-  await open({ poolSize: 4 });
+  await open(4);
   // Several at once, each with a connection of its own.
   await Promise.all([list(), storage.apply([create()]), storage.list("home", 0n, 99)]);
-  expect(storage.pool?.()?.idle).toBeGreaterThan(1);
-  relay.silenceAll();
-  const before = relay.connections;
-  expect(await outcomeOf(list())).toBe("unavailable");
+  expect(storage.pool?.().idle).toBeGreaterThan(1);
+  proxy.silence();
+  proxy.connections = 0;
+  {
+    using _ = skipTime();
+    expect(await outcomesOf(list())).toEqual(["unavailable"]);
+  }
   // At once, on a new connection: another silent one would fail, too.
-  expect(await outcomeOf(list())).toBe("done");
-  expect(relay.connections).toBeGreaterThan(before);
+  expect(await list()).toHaveLength(1);
+  expect(proxy.connections).toBeGreaterThan(0);
 });
 
 test("a new connection to a server that takes no writes is dropped", async () => {
-  await open({ connectTimeoutMs: 2_000 });
-  const server = (await sharedPostgres()).url("postgres");
-  const alter = (change: string) =>
-    runStatement(server, `ALTER DATABASE ${database.name} ${change}`);
-  await alter("SET default_transaction_read_only = on");
-  await relay.cutAll();
-  // A busy machine may not get as far as to find out.
-  await waitFor(async () => {
-    const { code, cause } = await storage.apply([create()]).catch((error) => error);
-    expect(code).toBe("unavailable");
-    return cause.cause?.code === "READ_ONLY" || undefined;
-  });
+  await open();
+  const setting = `ALTER DATABASE ${database.name}`;
+  await database.query(`${setting} SET default_transaction_read_only = on`);
+  await cutAll();
   // Reads don't use it either: they could be stale.
-  expect(await outcomeOf(list())).toBe("unavailable");
-  await alter("RESET default_transaction_read_only");
-  expect(await waitFor(() => storage.apply([create()]).catch(() => undefined))).toHaveLength(1);
+  for (const call of [() => storage.apply([create()]), list]) {
+    let nowMs = performance.now();
+    using _ = spyOn(performance, "now").mockImplementation(() => nowMs);
+    proxy.connections = 0;
+    const failing = call().catch((error) => error);
+    await waitFor(() => proxy.connections > 1 || undefined);
+    nowMs += limits.connectTimeoutMs;
+    const { code, cause } = await failing;
+    expect([code, cause.cause?.code]).toEqual(["unavailable", "READ_ONLY"]);
+  }
+  await database.query(`BEGIN; SET TRANSACTION READ WRITE; ${setting} RESET ALL; COMMIT`);
+  expect(await storage.apply([create()])).toHaveLength(1);
 });

@@ -1,8 +1,23 @@
-/** Databases as a service meets them: settings, search paths, other tables, row-level security. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+/** Databases as a service meets them: settings, search paths, other tables, rights, old servers. */
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
 import { Client } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
+import {
+  makeDatabase,
+  runStatement,
+  serverPassword,
+  sharedPostgres,
+  type TestDatabase,
+} from "../../../test/postgres-server.ts";
 import { create, created, remove } from "../../../test/storage/tested-storage.ts";
 import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
@@ -13,62 +28,71 @@ import { parseUrl } from "./url.ts";
 setDefaultTimeout(120_000);
 
 let database: TestDatabase;
+/** As the role that may do everything, and as one that has only the rights that it is given. */
+let url: string;
+let roleUrl: string;
+const role = `role_${crypto.randomUUID().replaceAll("-", "")}`;
 
+async function onServer(statement: string): Promise<void> {
+  await runStatement((await sharedPostgres()).url("postgres"), statement);
+}
+
+beforeAll(() => onServer(`CREATE ROLE ${role} LOGIN PASSWORD '${serverPassword}'`));
 beforeEach(async () => {
   database = await makeDatabase();
+  url = database.url;
+  roleUrl = url.replace(/\/\/[^@]+@/, `//${role}:${serverPassword}@`);
 });
-
 afterEach(() => database.drop());
+afterAll(() => onServer(`DROP ROLE ${role}`));
 
 /** A busy machine takes its time to connect. */
 const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };
 
-function open(url = database.url): Promise<Storage> {
-  return openPostgres(url, { isServing: true, limits });
+function open(address = url): Promise<Storage> {
+  return openPostgres(address, { isServing: true, limits });
 }
 
-/** Why it cannot be opened. */
-async function refusal(url?: string): Promise<string> {
-  const failure = await open(url).catch((error) => error);
-  return failure.message;
+/** Why it cannot be opened, in one line without a secret. */
+async function refusal(address?: string): Promise<string> {
+  const { message } = await open(address).catch((error) => error);
+  expect(message).toMatch(/^Cannot open .+$/);
+  expect(message).not.toContain(serverPassword);
+  return message;
 }
 
-function setPath(path: string): Promise<unknown> {
-  return database.query(`ALTER DATABASE ${database.name} SET search_path = ${path}`);
+function set(setting: string): Promise<unknown> {
+  return database.query(`ALTER DATABASE ${database.name} SET ${setting}`);
 }
 
-describe.each([
-  ["synchronous_commit", "off"],
-  ["client_min_messages", "error"],
-])("where the role has %s = %s, confirmed writes could be lost", (name, value) => {
-  beforeEach(() => database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`));
-
-  test("so connections set another", async () => {
-    const route = { isEncrypted: false, takesOptions: true, schema: undefined };
-    const client = new Client(clientConfig(parseUrl(database.url), defaultConnectionLimits, route));
-    await client.connect();
-    const { rows } = await client.query(`SHOW ${name}`);
-    expect(rows[0][name]).not.toBe(value);
-    await client.end();
-    await (await open()).close();
-  });
-
-  test.skipIf(skipsWithoutPooler())("so no service starts behind a pooler", async () => {
-    const pooler = await startPooler(database.url);
-    expect(await refusal(pooler.url)).toContain(
-      `its ${name} is ${value}, so confirmed writes could`,
-    );
-    await pooler.stop();
-  });
+test("connections have the settings that promises rest on, whatever the role has", async () => {
+  for (const setting of [
+    "synchronous_commit = off",
+    "client_min_messages = error",
+    // So that the server lets go of gardens whose instance has vanished within a transaction.
+    "idle_in_transaction_session_timeout = 0",
+  ]) {
+    await set(setting);
+  }
+  const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
+  const client = new Client(clientConfig(parseUrl(url), limits, mode));
+  await client.connect();
+  const show = async (name: string) => (await client.query(`SHOW ${name}`)).rows[0][name];
+  expect(await show("synchronous_commit")).toBe("on");
+  expect(await show("client_min_messages")).toBe("warning");
+  expect(await show("idle_in_transaction_session_timeout")).toBe("10s");
+  await client.end();
+  await (await open()).close();
 });
 
-test("the server lets go of gardens whose instance has vanished within a transaction", async () => {
-  const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
-  const client = new Client(clientConfig(parseUrl(database.url), defaultConnectionLimits, mode));
-  await client.connect();
-  const { rows } = await client.query("SHOW idle_in_transaction_session_timeout");
-  expect(rows[0].idle_in_transaction_session_timeout).toBe("10s");
-  await client.end();
+test.skipIf(skipsWithoutPooler()).each([
+  ["synchronous_commit", "off"],
+  ["client_min_messages", "error"],
+])("behind a pooler, no service starts where %s is %s", async (name, value) => {
+  await set(`${name} = ${value}`);
+  const pooler = await startPooler(url);
+  expect(await refusal(pooler.url)).toContain(`its ${name} is ${value}, so confirmed writes could`);
+  await pooler.stop();
 });
 
 test("where other settings are unusual, all is as usual", async () => {
@@ -77,7 +101,7 @@ test("where other settings are unusual, all is as usual", async () => {
     "default_transaction_isolation = serializable",
     "TimeZone = 'Asia/Kathmandu'",
   ]) {
-    await database.query(`ALTER DATABASE ${database.name} SET ${setting}`);
+    await set(setting);
   }
   const storage = await open();
   const idempotency = { key: "\\k'", nowMs: 1, expiresAtMs: 2 ** 52 };
@@ -105,20 +129,20 @@ test("connections go on to find the store when the role's search path is changed
   const schema = 'a "schema" \\ of its own';
   const quoted = `"${schema.replaceAll('"', '""')}"`;
   await database.query(`CREATE SCHEMA ${quoted}; CREATE SCHEMA elsewhere`);
-  await setPath(quoted);
+  await set(`search_path = ${quoted}`);
   const storage = await open();
   await storage.apply([create()]);
-  await setPath("elsewhere");
+  await set("search_path = elsewhere");
   await (await open()).close();
-  // Enough at once that there are new connections.
-  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 10));
+  // Too long to share a statement, so that there are new connections.
+  const lists = Array.from({ length: 4 }, () => storage.list("home", undefined, 100));
   expect((await Promise.all(lists)).map((plants) => plants.length)).toEqual([1, 1, 1, 1]);
   await storage.close();
 });
 
 test("another program's table in a later schema is not taken for the store's", async () => {
   await database.query("CREATE SCHEMA mine; CREATE TABLE public.plants (id bigint)");
-  await setPath("mine, public");
+  await set("search_path = mine, public");
   const storage = await open();
   expect(await storage.list("home", undefined, 10)).toEqual([]);
   await storage.close();
@@ -140,44 +164,65 @@ describe("a database that cannot be used is refused in one line and stays untouc
     await (await open()).close();
     const before = await tables();
     await database.query("CREATE SCHEMA newer");
-    await setPath("newer, public");
+    await set("search_path = newer, public");
     expect(await refusal()).toContain(
       'its store is in the schema "public", which is not the first',
     );
     expect(await tables()).toEqual(before);
-    await setPath("newer");
+    await set("search_path = newer");
     await (await open()).close();
-    await setPath("newer, public");
+    await set("search_path = newer, public");
     await (await open()).close();
+  });
+
+  test("it takes no writes, or is older than 15", async () => {
+    const alter = `ALTER ROLE ${role} IN DATABASE ${database.name}`;
+    await database.query(`${alter} SET default_transaction_read_only = on`);
+    expect(await refusal(roleUrl)).toContain("takes no writes");
+    await database.query(
+      `${alter} RESET default_transaction_read_only;
+       CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
+         $$ SELECT 'PostgreSQL 14.9 on a machine' $$;
+       ${alter} SET search_path = public, pg_catalog`,
+    );
+    expect(await refusal(roleUrl)).toEndWith("it is PostgreSQL 14, and 15 or later is needed.");
+    expect(await tables()).toEqual([]);
   });
 
   test("its encoding cannot hold all text", async () => {
     const name = `${database.name}_latin`;
     await database.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
-    const reason = await refusal(database.url.replace(database.name, name));
+    const reason = await refusal(url.replace(database.name, name));
     await database.query(`DROP DATABASE ${name}`);
     expect(reason).toEndWith("its encoding is LATIN1, and UTF8 is needed.");
   });
 });
 
-test("row-level security that may hide plants is refused at the start, and hides nothing later", async () => {
-  const role = `${database.name}_reader`;
-  const secure = (how: "ENABLE" | "DISABLE") =>
-    database.query(`ALTER TABLE plants ${how} ROW LEVEL SECURITY`);
-  await (await open()).close();
-  await database.query(
-    `CREATE ROLE ${role} LOGIN PASSWORD 'secret';
-     GRANT ALL ON SCHEMA public TO ${role};
-     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
-     CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`,
-  );
-  try {
-    const url = database.url.replace(/\/\/[^@]+@/, `//${role}:secret@`);
-    const storage = await open(url);
+describe("a role", () => {
+  const grant = (rights: string) =>
+    database.query(`GRANT ${rights} ON ALL TABLES IN SCHEMA public TO ${role}`);
+
+  test("that lacks rights is refused: to make the tables, or to use all of them", async () => {
+    expect(await refusal(roleUrl)).toContain("the role lacks rights on it");
+    await (await open()).close();
+    expect(await refusal(roleUrl)).toContain("the role lacks rights");
+    await grant("SELECT, INSERT, UPDATE, DELETE");
+    await (await open(roleUrl)).close();
+    await database.query(`REVOKE DELETE ON plants FROM ${role}`);
+    expect(await refusal(roleUrl)).toEndWith("the role lacks rights: DELETE on plants.");
+  });
+
+  test("from whom row-level security may hide plants is refused, and nothing is hidden later", async () => {
+    const secure = (how: "ENABLE" | "DISABLE") =>
+      database.query(`ALTER TABLE plants ${how} ROW LEVEL SECURITY`);
+    await (await open()).close();
+    await grant("SELECT, INSERT, UPDATE, DELETE");
+    await database.query(`CREATE POLICY visible ON plants TO ${role} USING (id <> 1)`);
+    const storage = await open(roleUrl);
     const list = () => storage.list("home", undefined, 10);
     await storage.apply([create(), create()]);
     await secure("ENABLE");
-    expect(await refusal(url)).toEndWith("the role lacks rights: BYPASSRLS on plants.");
+    expect(await refusal(roleUrl)).toEndWith("the role lacks rights: BYPASSRLS on plants.");
     const works = [list, () => storage.apply([remove(1n)]), () => storage.apply([create()])];
     for (const work of works) {
       expect(await work().catch(({ code }) => code)).toBe("unavailable");
@@ -185,7 +230,5 @@ test("row-level security that may hide plants is refused at the start, and hides
     await secure("DISABLE");
     expect(await waitFor(() => list().catch(() => undefined))).toHaveLength(2);
     await storage.close();
-  } finally {
-    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  }
+  });
 });

@@ -6,7 +6,6 @@ import {
   afterAll,
   afterEach,
   beforeAll,
-  beforeEach,
   describe,
   expect,
   setDefaultTimeout,
@@ -16,100 +15,101 @@ import {
 import { EventEmitter } from "node:events";
 import { Client, DatabaseError, type Pool } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
+import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import {
-  makeDatabase,
-  type PostgresServer,
-  startPostgres,
-  type TestDatabase,
-} from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage/tested-storage.ts";
+  applyPatiently,
+  create,
+  created,
+  emptyTables,
+} from "../../../test/storage/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
-import { GardenLocked } from "../../domain/ports.ts";
+import { GardenLocked, type Write } from "../../domain/ports.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
-import { ConnectionLost } from "./errors.ts";
+import { ConnectionLost, isOutcomeUnknown, mapError } from "./errors.ts";
 import { TransactionRunner } from "./transaction.ts";
 
-/** Servers take their time to start. */
 setDefaultTimeout(120_000);
 
 let database: TestDatabase;
 let storage: Storage;
 let intruder: Client;
 
-async function open(server?: PostgresServer, limits = defaultConnectionLimits): Promise<void> {
-  database = await makeDatabase(server);
+beforeAll(async () => {
+  database = await makeDatabase();
+  const limits = { ...defaultConnectionLimits, poolSize: 2 };
   storage = await openPostgres(database.url, { isServing: true, limits });
   intruder = new Client(database.url);
   await intruder.connect();
-}
-
-async function close(): Promise<void> {
+});
+afterEach(() => database.query(emptyTables));
+afterAll(async () => {
   await intruder.end();
   await storage.close();
   await database.drop();
-}
-
-const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 1_000 } });
-
-/** Ends the connection of the storage, or what runs on it, once it waits for something. */
-async function strike(how: "terminate" | "cancel", waitingFor: string): Promise<void> {
-  await waitFor(async () => {
-    const { rows } = await intruder.query(
-      `SELECT pg_${how}_backend(pid) AS is_struck FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'plantstore'
-           AND wait_event_type = $1`,
-      [waitingFor],
-    );
-    return rows.length > 0 ? true : undefined;
-  });
-}
+});
 
 async function countPlants(): Promise<number> {
   return (await storage.list("home", undefined, 1_000)).length;
 }
 
-describe("transactions in each other's way", () => {
-  beforeEach(() => open());
-  afterEach(close);
-
-  test.each([
-    ["one statement", [create(), create({ garden: "other" })]],
-    ["a transaction", [create({ id: 7n }), create({ garden: "other" })]],
-  ])("fail soon where a garden is locked, for %s", async (_, group) => {
-    await storage.apply([create()]);
-    await intruder.query("BEGIN; SELECT FROM gardens FOR UPDATE");
-    expect(await storage.apply(group).catch((error) => error)).toBeInstanceOf(GardenLocked);
-    expect(await countPlants()).toBe(1);
-    await intruder.query("COMMIT");
-    expect(await storage.apply(group)).toHaveLength(2);
+/** Resolves to what waits for a lock, once that is one connection. */
+function waitForLock(action = "pid"): Promise<unknown> {
+  return waitFor(async () => {
+    const { rows } = await intruder.query(
+      `SELECT ${action} FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rows.length === 1 ? rows : undefined;
   });
+}
+
+test.each([
+  ["one statement", [create(), create({ garden: "other" })]],
+  ["a transaction", [create({ id: 7n }), create({ garden: "other" })]],
+])("where a garden is locked, %s fails soon", async (_, group) => {
+  await storage.apply([create()]);
+  await intruder.query("BEGIN; SELECT FROM gardens FOR UPDATE");
+  expect(await storage.apply(group).catch((error) => error)).toBeInstanceOf(GardenLocked);
+  expect(await countPlants()).toBe(1);
+  await intruder.query("COMMIT");
+  expect(await storage.apply(group)).toHaveLength(2);
+});
+
+test("a garden that is deleted just before it is locked keeps exact counts", async () => {
+  await storage.apply([create()]);
+  await database.query(
+    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$;
+     CREATE TRIGGER wait AFTER INSERT ON gardens EXECUTE FUNCTION wait()`,
+  );
+  await intruder.query("SELECT pg_advisory_lock(7)");
+  const applying = applyPatiently(storage, [create({ id: 7n })]);
+  await waitForLock();
+  await intruder.query("DELETE FROM gardens; DELETE FROM plants; DELETE FROM events");
+  await intruder.query("SELECT pg_advisory_unlock(7)");
+  expect(await applying).toEqual([created(7n)]);
+  expect([await countPlants(), await storage.countPlants("home")]).toEqual([1, 1]);
+  await database.query("DROP TRIGGER wait ON gardens");
 });
 
 describe("a connection that is lost", () => {
-  beforeEach(() => open());
-  afterEach(close);
-
-  async function lockGarden(): Promise<void> {
-    await intruder.query("BEGIN");
-    await intruder.query("INSERT INTO gardens VALUES ('home', 0)");
+  /** Ends the connection of the writes while they wait for their garden. */
+  async function applyAndLose(...writes: Write[]) {
+    await intruder.query("BEGIN; INSERT INTO gardens VALUES ('home', 0)");
+    const applying = applyPatiently(storage, writes).catch((error) => error);
+    await waitForLock("pg_terminate_backend(pid)");
+    await intruder.query("COMMIT");
+    return applying;
   }
 
   test("before the commit is replaced, and the writes are applied once", async () => {
-    await lockGarden();
-    const applying = storage.apply([create({ id: 1n }), create()]);
-    await strike("terminate", "Lock");
-    await intruder.query("COMMIT");
-    expect(await applying).toEqual([created(1n), created(2n)]);
+    expect(await applyAndLose(create({ id: 1n }), create())).toEqual([created(1n), created(2n)]);
     expect(await countPlants()).toBe(2);
   });
 
   test("with the commit on its way leaves the outcome unknown, and says so", async () => {
-    await lockGarden();
-    const applying = storage.apply([create()]).catch((error) => error);
-    await strike("terminate", "Lock");
-    await intruder.query("COMMIT");
-    expect(await applying).toMatchObject({
+    expect(await applyAndLose(create())).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("outcome is unknown"),
     });
@@ -118,9 +118,6 @@ describe("a connection that is lost", () => {
 });
 
 describe("on two connections,", () => {
-  beforeEach(() => open(undefined, { ...defaultConnectionLimits, poolSize: 2 }));
-  afterEach(close);
-
   test("one connection is left to writes, however many lists wait", async () => {
     // Both connections are there.
     await Promise.all([storage.noteTokenUses([]), storage.list("home", undefined, 1)]);
@@ -128,12 +125,7 @@ describe("on two connections,", () => {
     // Of both kinds: reads that share a statement, and reads that don't.
     const lists = Array.from({ length: 20 }, (_, index) => storage.list("home", 1n, 10 * index));
     const reads = Promise.allSettled(lists);
-    await waitFor(async () => {
-      const { rows } = await intruder.query(
-        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-      );
-      return rows.length === 1 || undefined;
-    });
+    await waitForLock();
     // While the lists wait.
     await storage.noteTokenUses([]);
     await intruder.query("ROLLBACK");
@@ -173,54 +165,6 @@ describe("on two connections,", () => {
     await storage.apply([create()]);
     expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
   });
-});
-
-describe("a commit that waits for a standby", () => {
-  let server: PostgresServer;
-
-  beforeAll(async () => {
-    const standby = ["-c", "synchronous_standby_names=nobody", "-c", "synchronous_commit=local"];
-    server = await startPostgres(["-c", "fsync=off", ...standby]);
-  });
-
-  beforeEach(() => {
-    process.env.PGOPTIONS = "-c synchronous_commit=local";
-    return open(server);
-  });
-
-  afterEach(() => {
-    delete process.env.PGOPTIONS;
-    return close();
-  });
-
-  afterAll(() => server.stop());
-
-  /** From now on commits wait for the standby, which is not there, or they do not. */
-  async function wait(isWaiting: boolean): Promise<void> {
-    process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
-    await storage.close();
-    storage = await openPostgres(database.url, { isServing: true });
-  }
-
-  test.each([
-    ["terminate", "one statement", [keyed]],
-    ["cancel", "one statement", [keyed]],
-    ["terminate", "a transaction", [keyed, remove(9n)]],
-  ] as const)(
-    "and is told not to (%s, %s) is not reported as done, and its key settles it",
-    async (how, _, group) => {
-      await wait(true);
-      const applying = storage.apply(group).catch((error) => error);
-      await strike(how, "IPC");
-      expect(await applying).toMatchObject({
-        code: "unavailable",
-        message: expect.stringContaining("outcome is unknown"),
-      });
-      await wait(false);
-      expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
-      expect(await countPlants()).toBe(1);
-    },
-  );
 });
 
 describe("with connections that fail as the test says", () => {
@@ -276,5 +220,30 @@ describe("with connections that fail as the test says", () => {
     const running = runner.run(work, { dueAtMs: performance.now() + dueMs });
     expect(await running.catch((error) => error)).toMatchObject(outcome);
     expect(tried).toBe(tries);
+  });
+});
+
+describe("what the server reports", () => {
+  const reported = (state: string) =>
+    Object.assign(new DatabaseError("secret", 0, "error"), { code: state });
+
+  test.each([
+    ["a full disk", "53100", { code: "storage-full" }],
+    ["a lock that was not got", "55P03", { code: "unavailable" }],
+    ["a failure of the disk", "58030", { code: "unavailable" }],
+    ["a bug", "23505", { code: "23505" }],
+  ])("of %s (%s) is %j, without its message", (_, state, expected) => {
+    const error = reported(state);
+    const shown = mapError(error) as Error;
+    expect(shown).toMatchObject(expected);
+    if (shown !== error) expect(shown.message).not.toContain("secret");
+  });
+
+  test("says whether a commit may have happened", () => {
+    const unknown = ["57P01", "57P02", "08006", "40003", "XX000", "58030"];
+    const certain = ["23505", "40001", "40P01", "53100", "25006", "57014"];
+    const states = [...unknown, ...certain];
+    expect(states.filter((state) => isOutcomeUnknown(reported(state)))).toEqual(unknown);
+    expect(isOutcomeUnknown(new ConnectionLost("x"))).toBe(true);
   });
 });

@@ -5,10 +5,13 @@ import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
+import { hashKeys } from "../../domain/rules.ts";
 import { openSqlite } from "./engine.ts";
 import { mapCommitError, mapError } from "./errors.ts";
 import { migrate } from "./migrate.ts";
 import { connect, readPragma, useWriteAheadLog } from "./open.ts";
+import { GardenVersions } from "./versions.ts";
+import { createWriter } from "./writer.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let path: string;
@@ -69,6 +72,14 @@ test("the tables are created once, even if another process has created them just
   expect(database.query("SELECT garden FROM gardens").all()).toEqual([{ garden: "home" }]);
 });
 
+test("a garden has no version while a commit is under way, so nobody caches its lists", () => {
+  const versions = new GardenVersions();
+  const end = versions.begin([create()]);
+  expect(versions.read("home")).toEqual({ all: undefined, withoutAppends: 0 });
+  end();
+  expect(versions.read("home")).toEqual({ all: 2, withoutAppends: 0 });
+});
+
 /** Overwrites the first page of the plants. */
 function damagePlants(): void {
   using database = new Database(path);
@@ -123,6 +134,19 @@ test.each([
       expect(shown).toMatchObject({ code, cause: thrown });
       expect(shown.message).not.toMatch(/SQL|plants\.db/);
     }
-    expect((mapCommitError(thrown) as Error).message).toContain(ofCommit);
+    using database = connect(touch(`${path}-other`));
+    migrate(database);
+    const { query } = database;
+    const failCommit = (text: string) => {
+      if (text !== "COMMIT") return query.call(database, text);
+      return {
+        run() {
+          throw thrown;
+        },
+      };
+    };
+    database.query = failCommit as typeof query;
+    expect(() => createWriter(database).apply(hashKeys([create()]))).toThrow(ofCommit);
+    expect(database.query("SELECT * FROM plants").all()).toEqual([]);
   },
 );

@@ -1,0 +1,235 @@
+/**
+ * The client and responses that the real service cannot be made to send: retries, gateways, other
+ * programs.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { PlantStore, type PlantStoreOptions, PlantStoreProblem } from "../../client/plant-store.ts";
+import { pause } from "../../client/send.ts";
+import { collect, failure } from "./client-case.ts";
+import {
+  createdAnswer,
+  openScriptedService,
+  problemAnswer,
+  type ScriptedAnswer,
+} from "./scripted-service.ts";
+
+const draft = { name: "Fern" };
+const fern = { name: "Fern", tag: "shade" };
+const lost = problemAnswer(503, "unavailable");
+const missing = problemAnswer(404, "not-found");
+const expired = problemAnswer(401, "unauthenticated");
+const refused = problemAnswer(412, "precondition-failed");
+
+/** A refusal for now, and how long the client is asked to wait. */
+const limited = (retryAfter: string) =>
+  problemAnswer(429, "rate-limited", { "retry-after": retryAfter });
+
+const plantAnswer = (plant: object, etag = '"e"'): ScriptedAnswer => ({
+  status: 200,
+  headers: { etag },
+  body: JSON.stringify({ id: 7, ...plant }),
+});
+
+const services: ReturnType<typeof openScriptedService>[] = [];
+afterAll(() => Promise.all(services.map(({ close }) => close())));
+
+/** A service that responds by a script, and a client of it. */
+function open(script: readonly ScriptedAnswer[], options: Partial<PlantStoreOptions> = {}) {
+  const service = openScriptedService(...script);
+  services.push(service);
+  const openStore = (others: Partial<PlantStoreOptions> = {}) =>
+    new PlantStore({ url: service.url, token: "t", ...others });
+  const sent = (name: string) => service.requests.map(({ headers }) => headers.get(name));
+  return { ...service, store: openStore(options), openStore, sent };
+}
+
+const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);
+
+describe.concurrent("it", () => {
+  test.each([408, 429, 502, 503, 504])(
+    "tries again after a %i, with the same key",
+    async (status) => {
+      const answer = problemAnswer(status, "unavailable");
+      const { store, sent } = open([answer, answer, createdAnswer]);
+      expect((await store.create(draft)).id).toBe(7n);
+      const [key] = sent("idempotency-key");
+      expect(sent("idempotency-key")).toEqual([key as string, key as string, key as string]);
+    },
+  );
+
+  test.each([400, 401, 403, 404, 409, 413, 422, 500, 507])(
+    "does not try again after a %i",
+    async (status) => {
+      const { store, requests } = open([problemAnswer(status, "internal"), createdAnswer]);
+      expect((await problemOf(store.create(draft))).status).toBe(status);
+      expect(requests).toHaveLength(1);
+    },
+  );
+
+  test("gives up with the last problem and its key after its tries", async () => {
+    const { store, sent } = open([lost], { retries: 2 });
+    const { status, code, idempotencyKey } = await problemOf(store.create(draft));
+    expect([status, code]).toEqual([503, "unavailable"]);
+    expect(sent("idempotency-key")).toEqual(Array(3).fill(idempotencyKey));
+  });
+
+  test("throws at once when it is asked to wait for longer than it may", async () => {
+    const { store, openStore, requests } = open([limited("61"), limited("2"), createdAnswer]);
+    expect((await problemOf(store.create(draft))).retryAfterMs).toBe(61_000);
+    const hasty = openStore({ retryAfterMsMax: 1_000 });
+    expect((await problemOf(hasty.create(draft))).retryAfterMs).toBe(2_000);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("counts tries that came too soon separately from failed ones", async () => {
+    const script = [limited("0"), limited("0"), limited("0"), createdAnswer];
+    const { store, openStore } = open(script, { retries: 9, limitedRetries: 1 });
+    expect((await problemOf(store.create(draft))).status).toBe(429);
+    expect((await openStore({ retries: 0, limitedRetries: 2 }).create(draft)).id).toBe(7n);
+  });
+
+  test("takes a 404 for a plant that is gone only if it is Plant Store's, after a lost try", async () => {
+    const strange = { status: 404, body: "404 page not found" };
+    const { store } = open([limited("0"), missing, lost, strange, lost, missing]);
+    expect((await problemOf(store.delete(7))).code).toBe("not-found");
+    expect((await problemOf(store.delete(7))).code).toBe("unexpected");
+    expect(await store.delete(7)).toEqual({ confirmed: false });
+  });
+
+  test("settles a 412 after a lost response by reading; even a weak etag is read as a strong one", async () => {
+    const { store } = open([lost, refused, plantAnswer(fern, 'W/"e1"')]);
+    const put = await store.put(7, fern, { ifMatch: '"old"' });
+    expect(put).toEqual({ id: 7n, ...fern, etag: '"e1"', created: false });
+  });
+
+  test.each([
+    ["the plant is another", [lost, refused, plantAnswer({ name: "Royal fern", tag: "pond" })]],
+    ["there is none", [lost, refused, missing]],
+    ["no response was lost", [limited("0"), refused, plantAnswer(fern)]],
+  ])("throws a 412 if %s", async (_, script) => {
+    const { store } = open(script);
+    const { code } = await problemOf(store.put(7, fern, { ifMatch: '"old"' }));
+    expect(code).toBe("precondition-failed");
+  });
+
+  test("throws the 412 of a deletion: the plant is still there", async () => {
+    const { store } = open([lost, refused]);
+    const { code } = await problemOf(store.delete(7, { ifMatch: '"old"' }));
+    expect(code).toBe("precondition-failed");
+  });
+
+  test("does not follow a redirect, which might leak the token", async () => {
+    const { store, requests } = open([
+      { status: 307, headers: { location: "/elsewhere" } },
+      createdAnswer,
+    ]);
+    const { status, code } = await problemOf(store.create(draft));
+    expect([status, code, requests.length]).toEqual([307, "unexpected", 1]);
+  });
+
+  test("follows a link at its own address, also from an empty page, and never in a circle", async () => {
+    const pageOf = (body: string, after: string | number) => ({
+      status: 200,
+      headers: { link: `<http://other.invalid/x?limit=1&after=${after}>; rel="next"` },
+      body,
+    });
+    const { store, requests } = open([
+      pageOf("[]", 9),
+      pageOf('[{"id":7,"name":"Fern","tag":""}]', 9),
+      pageOf('[{"tag":"b","plants":1}]', "b"),
+    ]);
+    for (const list of [store.list({ q: "fern" }), store.tags({ after: "b" })]) {
+      expect((await problemOf(collect<unknown>(list))).code).toBe("unexpected");
+    }
+    expect(requests.map(({ path }) => path)).toEqual([
+      "/plants?limit=1000&include=id&q=fern",
+      "/plants?limit=1000&include=id&after=9&q=fern",
+      "/tags?limit=1000&after=b",
+    ]);
+  });
+
+  test("asks for a token before the first call and after a 401, once for all calls", async () => {
+    const script = [
+      createdAnswer,
+      expired,
+      expired,
+      createdAnswer,
+      createdAnswer,
+      expired,
+      expired,
+    ];
+    const { openStore, requests, sent } = open(script);
+    const asked: string[] = [];
+    const token = async () => {
+      asked.push(`t${asked.length + 1}`);
+      // Until both calls have been refused.
+      while (asked.length === 2 && requests.length < 3) await pause(5, undefined);
+      return asked.at(-1);
+    };
+    const store = openStore({ token });
+    await store.create(draft);
+    await Promise.all([store.create(draft), store.create(draft)]);
+    expect(asked).toEqual(["t1", "t2"]);
+    // A new token that is refused, too, is the caller's problem.
+    expect((await problemOf(store.create(draft))).status).toBe(401);
+    const expected = ["t1", "t1", "t1", "t2", "t2", "t2", "t3"];
+    expect(sent("authorization")).toEqual(expected.map((each) => `Bearer ${each}`));
+  });
+
+  test("asks for a token again after it got none", async () => {
+    const tokens = [() => Promise.reject(new RangeError("no sign-in")), () => undefined, () => "t"];
+    const { store } = open([createdAnswer], { token: () => tokens.shift()?.() });
+    await failure(store.create(draft), RangeError);
+    await failure(store.create(draft), TypeError);
+    expect((await store.create(draft)).id).toBe(7n);
+  });
+
+  test("remembers a lost response while it asks for a token", async () => {
+    const { store } = open([lost, expired, missing], { token: () => "t" });
+    expect(await store.delete(7)).toEqual({ confirmed: false });
+  });
+
+  test("takes a token as it was copied, and an address with a base path", async () => {
+    const { url, openStore, requests, sent } = open([createdAnswer]);
+    await openStore({ url: `${url}/v1`, token: " Bearer t\n" }).create(draft);
+    await openStore({ url: `${url}/v1/`, token: "bearer  t" }).create(draft);
+    expect(requests.map(({ path }) => path)).toEqual(["/v1/plants", "/v1/plants"]);
+    expect(sent("authorization")).toEqual(["Bearer t", "Bearer t"]);
+  });
+
+  const problem = { "content-type": "application/problem+json" };
+
+  test.each<ScriptedAnswer>([
+    { status: 200, headers: { "content-type": "text/html" }, body: "<html>Sign in</html>" },
+    { status: 200, body: "" },
+    { status: 201, body: "{}" },
+    { status: 201, headers: { location: "/plants/7" }, body: '{"name":"Fern"}' },
+    { ...createdAnswer, headers: { location: "/plants/0x7" } },
+    { status: 200, body: '[{"name":"Fern","tag":"shade"}]' },
+    { status: 200, body: '[{"id":"","name":"Fern","tag":"shade"}]' },
+    { status: 200, body: '[{"id":7,"name":"Fern","tag":null}]' },
+    { status: 200, body: '{"status":201,"id":1}\n' },
+    { status: 404, body: "nothing here" },
+    ...[
+      '{"type":"about:blank","title":"Not Found","status":404}',
+      '{"type":"urn:plantstore:problem:invalid-request","detail":"d","errors":[null]}',
+      '{"type":7}',
+      "null",
+    ].map((body) => ({ status: 400, headers: problem, body })),
+  ])("reports that something else responded: %j", async (answer) => {
+    const { store } = open([answer]);
+    const calls = [
+      collect(store.list()),
+      store.get(1),
+      store.create(draft),
+      store.createMany([draft, draft]),
+      store.put(1, draft),
+      store.update(1, draft),
+      store.delete(1),
+      store.deleteMany([1]),
+      collect(store.tags()),
+    ];
+    const problems = await Promise.all(calls.map(problemOf));
+    expect(new Set(problems.map(({ code }) => code))).toEqual(new Set(["unexpected"]));
+  });
+});
