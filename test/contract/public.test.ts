@@ -51,14 +51,10 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
   test("is not sent again to a browser that has it", async () => {
     const etag = (await anonymous(`GET ${path}`, 200)).header("ETag") ?? "";
     for (const known of [`"x", ${etag}`, etag.slice(2), "*"]) {
-      const { text, headers } = await anonymous(`GET ${path}`, 304, undefined, {
-        "If-None-Match": known,
-      });
-      expect([text, headers.get("ETag"), headers.get("Cache-Control")]).toEqual([
-        "",
-        etag,
-        "no-cache",
-      ]);
+      const sent = { "If-None-Match": known };
+      const { text, headers } = await anonymous(`GET ${path}`, 304, undefined, sent);
+      const caching = [headers.get("ETag"), headers.get("Cache-Control")];
+      expect([text, ...caching]).toEqual(["", etag, "no-cache"]);
     }
     await anonymous(`GET ${path}`, 200, undefined, { "If-None-Match": '"x"' });
   });
@@ -113,12 +109,11 @@ test.each([
   }
 });
 
-test.each(["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"])(
-  "/assets/%s is 404",
-  async (name) => {
+test("only files with the right hash are there", async () => {
+  for (const name of ["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"]) {
     await anonymous(`GET /assets/${name}`, 404);
-  },
-);
+  }
+});
 
 onEachEngine(({ anonymous, service }) => {
   test("/metrics is Prometheus text, without a token", async () => {
@@ -141,13 +136,13 @@ describe("where only some origins are let in", () => {
 
   test("each of them may read a response, cached or not, and no other", async () => {
     const others = ["https://c.example", "https://a.example.evil.example", "null"];
-    const allowed: (string | undefined)[] = [];
+    const allowed: (string | null)[] = [];
     for (const Origin of [...origins, ...origins, ...others, ...origins]) {
       const reply = await call("GET /plants", 200, undefined, { Origin });
       allowed.push(reply.header("Access-Control-Allow-Origin"));
       expect(reply.header("Vary")).toContain("Origin");
     }
-    const none = others.map(() => undefined);
+    const none = others.map(() => null);
     expect(allowed).toEqual([...origins, ...origins, ...none, ...origins]);
   });
 });
