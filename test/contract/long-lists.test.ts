@@ -1,4 +1,4 @@
-/** Lists longer than a page: what is read at a time, what waits, what memory they take; the cache. */
+/** Lists longer than a page: what is read at a time, what waits, their memory; and the cache. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { overloaded } from "../../src/domain/errors.ts";
 import { plantIdMax } from "../../src/domain/plant.ts";
