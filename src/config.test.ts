@@ -28,7 +28,7 @@ test("takes the flag before the environment, and the environment before the defa
   expect(readConfig(flags, environment)).toMatchObject({ port: 9000, host: "::1", usage });
 });
 
-test.each<[SettingName, string, unknown]>([
+test.each<[SettingName, string, ReturnType<typeof readSetting>]>([
   ["port", "0", 0],
   ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
   ["databaseConnectTimeoutMs", "20000", 20_000],

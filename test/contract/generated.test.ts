@@ -10,6 +10,8 @@ const requests: readonly (readonly [method: string, target: string, body?: strin
   ["POST", "/plants/bulk-delete", '{"ids":[7,8]}'],
   ["GET", "/plants/7?include=id"],
   ["PUT", "/plants/7", '{"name":"Moss","tag":"b"}'],
+  ["PATCH", "/plants/7", '{"tag":"c"}'],
+  ["POST", "/plants/bulk-update", '{"ids":[7,8],"set":{"tag":"d"}}'],
   ["DELETE", "/plants/7"],
   ["GET", "/tags?limit=1&after=a"],
   ["GET", "/events?after=0&limit=5"],

@@ -1,6 +1,5 @@
 /** Rate limits and quotas: what callers learn, and what counts. */
 import { afterAll, afterEach, beforeEach, describe, expect, mock, spyOn, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
 import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";
 import { bearer, engines, openGarden } from "./garden.ts";
 
@@ -87,11 +86,7 @@ describe("a rate limit", () => {
 });
 
 describe.each(engines)("a quota on %s", (engine) => {
-  let logged = "";
-  const log = createLog("json", (lines) => {
-    logged += lines;
-  });
-  const { call, anonymous } = openGarden(engine, { usage: { rate, plantsMax: 3 } }, log);
+  const { call, anonymous, service } = openGarden(engine, { usage: { rate, plantsMax: 3 } });
   const fern = { name: "Fern" };
 
   test("lets a garden hold that many plants, and refuses the next until one is deleted", async () => {
@@ -107,9 +102,8 @@ describe.each(engines)("a quota on %s", (engine) => {
     // It is counted, and no failure of the service.
     const { text } = await anonymous("GET /metrics", 200);
     expect(text).toContain('\nplantstore_refusals_total{limit="plants"} 2\n');
-    log.flush();
-    expect(logged).toContain('"status":507');
-    expect(logged).not.toContain("request failed");
+    expect(service.readLog()).toContain('"status":507');
+    expect(service.readLog()).not.toContain("request failed");
   });
 
   test("counts each plant of a bulk, refuses those beyond it, and never a replacement", async () => {
