@@ -274,8 +274,11 @@ describe("a cached list", () => {
     await expectPages(["1", "12"], ["12", "13", "14"]);
     await grow(-1n);
     await expectPages(["-1", "1"], ["12", "13", "14"]);
+    // Its id is assigned, so pages before it stay cached.
+    await plant([{ name: "15" }]);
+    await expectPages(["-1", "1"], ["12", "13", "14", "15"]);
     await service.storage.apply([remove(1n, garden.name)]);
-    await expectPages(["-1", "12"], ["12", "13", "14"]);
+    await expectPages(["-1", "12"], ["12", "13", "14", "15"]);
   });
 
   test("whose last id is above all assigned ones shows plants that are put before it", async () => {
