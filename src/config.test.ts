@@ -23,11 +23,12 @@ test("has a default for every setting", () => {
 test("takes the flag before the environment, and the environment before the default", () => {
   // Not even an invalid one does harm when a flag takes its place.
   const environment = { PLANTSTORE_PORT: "x", PLANTSTORE_HOST: "::1" };
-  const config = readConfig({ port: "9000" }, environment);
-  expect(config).toMatchObject({ port: 9000, host: "::1", database: "data/plants.db" });
+  const flags = { port: "9000", "garden-plants-max": "7", "rate-limit": "1/s" };
+  const usage = { rate: { requests: 1, windowSeconds: 1 }, plantsMax: 7 };
+  expect(readConfig(flags, environment)).toMatchObject({ port: 9000, host: "::1", usage });
 });
 
-test.each<[SettingName, string, string | number | readonly string[]]>([
+test.each<[SettingName, string, ReturnType<typeof readSetting>]>([
   ["port", "0", 0],
   ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
   ["databaseConnectTimeoutMs", "20000", 20_000],
@@ -41,19 +42,13 @@ test.each<[SettingName, string, string | number | readonly string[]]>([
   ["events", "90m", 5_400_000],
   ["events", "off", "off"],
   ["url", "https://plants.example/v1/", "https://plants.example/v1"],
+  ["rateLimit", "100/60s", { requests: 100, windowSeconds: 60 }],
+  ["rateLimit", "100/m", { requests: 100, windowSeconds: 60 }],
+  ["rateLimit", "5000/2h", { requests: 5_000, windowSeconds: 7_200 }],
+  ["rateLimit", "1000000/d", { requests: 1_000_000, windowSeconds: 86_400 }],
+  ["rateLimit", "1/86400s", { requests: 1, windowSeconds: 86_400 }],
 ])("the valid value of %s, %p, is %p", (name, text, expected) => {
   expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
-});
-
-test.each([
-  ["100/60s", 100, 60],
-  ["100/m", 100, 60],
-  ["5000/2h", 5_000, 7_200],
-  ["1000000/d", 1_000_000, 86_400],
-  ["1/86400s", 1, 86_400],
-])("a rate of %s is %i requests in %i seconds", (text, requests, windowSeconds) => {
-  const { usage } = readConfig({ "rate-limit": text, "garden-plants-max": "7" }, {});
-  expect(usage).toEqual({ rate: { requests, windowSeconds }, plantsMax: 7 });
 });
 
 describe("an invalid value", () => {
@@ -91,14 +86,12 @@ describe("an invalid value", () => {
 
   test.each(cases)("of %s, such as %p, is refused in one line that names it", (name, text) => {
     const { flag, environment } = settings[name];
-    const refusals: [Record<string, string>, Record<string, string>, string][] = [
-      [{ [flag]: text }, {}, `--${flag}`],
-      [{}, { [environment]: text }, environment],
-    ];
-    for (const [flags, variables, source] of refusals) {
-      const read = () => readSetting(name, flags, variables);
+    const must = text === "" ? "is empty; it must be" : "must be";
+    for (const [source, read] of [
+      [`--${flag}`, () => readSetting(name, { [flag]: text }, {})],
+      [environment, () => readSetting(name, {}, { [environment]: text })],
+    ] as const) {
       expect(read).toThrow(expect.objectContaining({ code: "invalid-request" }));
-      const must = text === "" ? "is empty; it must be" : "must be";
       expect(read).toThrow(new RegExp(`^${source} ${must} [^\\n]*$`));
     }
   });

@@ -3,13 +3,8 @@ import { expect, test } from "bun:test";
 import { createLog, type Log, type LogFormat, type LogLevel, type RequestLine } from "./log.ts";
 
 const line: RequestLine = {
-  method: "GET",
-  route: "/plants",
-  status: 200,
-  durationMs: 1.234567,
-  user: "alice",
-  garden: "alice",
-  requestId: "r-1",
+  ...{ method: "GET", route: "/plants", status: 200, durationMs: 1.234567 },
+  ...{ user: "alice", garden: "alice", requestId: "r-1" },
 };
 
 /** What a log writes until it is flushed. */
@@ -22,12 +17,12 @@ function logged(format: LogFormat, level: LogLevel, use: (log: Log) => void): st
 }
 
 test.each([
-  ["the user's own garden", {}, "alice"],
-  ["a garden that a known token opens", { tokenId: "4fQz81LmXa" }, "alice (token 4fQz81LmXa)"],
-  ["another garden", { garden: "team" }, "alice in team"],
-  ["nobody", { user: undefined, garden: undefined }, "-"],
-  ["a refused JWT", { user: undefined, garden: undefined, tokenError: "aud" }, "token: aud"],
-])("a request of %s is one line of text", (_case, change, who) => {
+  [{}, "alice"],
+  [{ tokenId: "4fQz81LmXa" }, "alice (token 4fQz81LmXa)"],
+  [{ garden: "team" }, "alice in team"],
+  [{ user: undefined, garden: undefined }, "-"],
+  [{ user: undefined, garden: undefined, tokenError: "aud" }, "token: aud"],
+])("a request with %p is one line of text: %s", (change, who) => {
   const text = logged("text", "info", (log) => log.request("info", { ...line, ...change }));
   expect(text).toMatch(/^\d\d:\d\d:\d\d {2}/);
   expect(text.slice(10)).toBe(`GET /plants 200  1.2 ms  ${who}  r-1\n`);

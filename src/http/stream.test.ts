@@ -1,5 +1,5 @@
 /** What a stream sends, and a client that leaves in the middle of it. */
-import { expect, test } from "bun:test";
+import { expect, mock, test } from "bun:test";
 import { streamChunks } from "./stream.ts";
 
 /** Lets everything that can go on without the test go on. */
@@ -8,23 +8,11 @@ async function settle(): Promise<void> {
 }
 
 test("a client that leaves while a chunk is being made frees the source and ends once", async () => {
-  let made = 0;
-  let isFreed = false;
-  let ends = 0;
   const slow = Promise.withResolvers<string>();
   const chunks = ["a", slow.promise, "c"];
-  const source = {
-    next: async () => chunks[made++],
-    close() {
-      isFreed = true;
-    },
-  };
-  const stream = streamChunks(
-    source,
-    async () => {},
-    () => ends++,
-  );
-  const reader = stream.getReader();
+  const source = { next: mock(async () => chunks.shift()), close: mock() };
+  const end = mock();
+  const reader = streamChunks(source, async () => {}, end).getReader();
   await reader.read();
   const reading = reader.read();
   await settle();
@@ -34,16 +22,14 @@ test("a client that leaves while a chunk is being made frees the source and ends
   await leaving;
   expect(await reading).toEqual({ done: true, value: undefined });
   await settle();
-  expect({ isFreed, made, ends }).toEqual({ isFreed: true, made: 2, ends: 1 });
+  const calls = [source.next, source.close, end].map((each) => each.mock.calls.length);
+  expect(calls).toEqual([2, 1, 1]);
 });
 
 test("nothing is sent for an empty text, and the next one takes its own turn", async () => {
   const chunks = ["a", "", "", "b"];
-  let turns = 0;
-  const stream = streamChunks({ next: async () => chunks.shift(), close() {} }, async () => {
-    turns++;
-  });
-  const sent: string[] = [];
-  for await (const chunk of stream) sent.push(new TextDecoder().decode(chunk));
-  expect({ sent, turns }).toEqual({ sent: ["a", "b"], turns: 4 });
+  const turn = mock(async () => {});
+  const stream = streamChunks({ next: async () => chunks.shift(), close() {} }, turn);
+  const sent = await Array.fromAsync(stream, (chunk) => new TextDecoder().decode(chunk));
+  expect([sent, turn.mock.calls.length]).toEqual([["a", "b"], 4]);
 });

@@ -7,79 +7,41 @@ const leaf = "\u{1f33f}";
 const far = 2n ** 53n + 1n;
 const [lowest, highest] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-onEachEngine(({ call, refuse, stranger, list, atOnce, service }) => {
+onEachEngine(({ call, stranger, list, atOnce, service }) => {
   const create = (body: object | string, status = 201, headers?: Record<string, string>) =>
     call("POST /plants", status, body, headers);
-  const all = async () => (await call("GET /plants?include=id", 200)).json;
 
-  describe("a create", () => {
-    test("is 201, with Location and ETag, the name and the tag, with include=id the id, and nothing else", async () => {
-      const { text, headers } = await create({ name: "Fern", tag: "shade", id: 7 });
-      expect(text).toBe('{"name":"Fern","tag":"shade"}');
-      expect(headers.get("Location")).toBe(`${service.base}/plants/7`);
-      expect(headers.get("ETag")).toMatch(/^"[!#-~]+"$/);
-      expect(headers.get("Content-Type")).toBe("application/json");
-      const withId = await call("POST /plants?include=id", 201, { name: "Fern" });
-      expect(withId.text).toBe('{"id":8,"name":"Fern","tag":""}');
-    });
-
-    test("of a taken id is 409, and nothing changes", async () => {
-      await create({ name: "Fern", id: 1 });
-      await create({ name: "Fern", id: 1 }, 409);
-      await create({ name: "Ivy", id: 1 }, 409);
-      expect(await list()).toEqual(["Fern"]);
-      await stranger("POST /plants", 201, { name: "Ivy", id: 1 });
-    });
-
-    test("of one id, eight times at once, is 201 once and 409 otherwise", async () => {
-      const statuses = await atOnce(8, "POST /plants", { name: "Fern", id: 1 });
-      expect(statuses).toEqual([201, ...Array(7).fill(409)]);
-    });
+  test("a create is 201, with Location and ETag, the name and the tag, with include=id the id, and nothing else", async () => {
+    const { text, headers } = await create({ name: "Fern", tag: "shade", id: 7 });
+    expect(text).toBe('{"name":"Fern","tag":"shade"}');
+    expect(headers.get("Location")).toBe(`${service.base}/plants/7`);
+    expect(headers.get("ETag")).toMatch(/^"[!#-~]+"$/);
+    expect(headers.get("Content-Type")).toBe("application/json");
+    const withId = await call("POST /plants?include=id", 201, { name: "Fern" });
+    expect(withId.text).toBe('{"id":8,"name":"Fern","tag":""}');
+    await stranger("POST /plants", 201, { name: "Ivy", id: 7 });
   });
 
-  test.each(["n", "n".repeat(200), leaf.repeat(200)])(
-    "a name has 1 to 200 code points: %#",
-    async (name) => {
-      expect((await create({ name })).json).toEqual({ name, tag: "" });
-      expect(await list()).toEqual([name]);
-    },
-  );
-
-  test.each([undefined, "", "t".repeat(100), leaf.repeat(100)])(
-    "a tag has 0 to 100 code points, and none if it is absent: %#",
-    async (tag) => {
-      expect((await create({ name: "Fern", tag })).json).toEqual({ name: "Fern", tag: tag ?? "" });
-      expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: tag ?? "" }]);
-    },
-  );
-
-  const refusedNames = [
-    "n".repeat(201),
-    leaf.repeat(201),
-    "",
-    " \t\r\n",
-    "\u00a0\u3000",
-    undefined,
-  ];
-  const refusedTags = ["t".repeat(101), leaf.repeat(101)];
-  const refusedTexts = [null, 7, true, ["Fern"], {}, "a\u0000b", "\ud83c", "\udf3f x"];
+  test("a create of one id, eight times at once, is 201 once and 409 otherwise", async () => {
+    const statuses = await atOnce(8, "POST /plants", { name: "Fern", id: 1 });
+    expect(statuses).toEqual([201, ...Array(7).fill(409)]);
+  });
 
   test.each([
-    ...[...refusedNames, ...refusedTexts].map((name) => ({ tag: "x", name })),
-    ...[...refusedTags, ...refusedTexts].map((tag) => ({ name: "Fern", tag })),
+    ["n", undefined],
+    ["n".repeat(200), "t".repeat(100)],
+    [leaf.repeat(200), leaf.repeat(100)],
+    [" Fern \n", ""],
+    ...["e\u0301 \u00e9 \ufb01", 'a "b"\\\r\n</script>', "\u2028x\u0001"].map((text) => [
+      text,
+      text,
+    ]),
   ])(
-    "a text is 400 if it is too long, no string, or has U+0000 or half a character: %#",
-    async (body) => {
-      expect((await create(body, 400)).errors).toEqual(body.name === "Fern" ? ["/tag"] : ["/name"]);
-      expect(await list()).toEqual([]);
-    },
-  );
-
-  test.each([" Fern \n", "e\u0301 \u00e9 \ufb01", 'a "b"\\\r\n</script>', "\u2028x\u0001"])(
-    "strings are kept as sent, not trimmed, normalized or escaped: %#",
-    async (text) => {
-      await create({ name: text, tag: text });
-      expect((await call("GET /plants", 200)).json).toEqual([{ name: text, tag: text }]);
+    "a name of 1 to 200 code points and a tag of 0 to 100 are kept as sent: %#",
+    async (name, tag) => {
+      const stored = { name, tag: tag ?? "" };
+      expect((await create({ name, tag })).json).toEqual(stored);
+      expect((await call("GET /plants", 200)).json).toEqual([stored]);
     },
   );
 
@@ -89,14 +51,6 @@ onEachEngine(({ call, refuse, stranger, list, atOnce, service }) => {
   });
 
   describe("an id", () => {
-    test.each([
-      ...["null", '"1"', "true", "[]", "1.5", "1e-1"],
-      ...["9223372036854775808", "-9223372036854775809", "1e400", "184467440737095516160"],
-    ])("that is no integer of 64 bits is 400: %s", async (id) => {
-      expect((await create(`{"name":"Fern","id":${id}}`, 400)).errors).toEqual(["/id"]);
-      expect(await list()).toEqual([]);
-    });
-
     test.each([
       ["0", 0],
       ["-0", 0],
@@ -108,8 +62,9 @@ onEachEngine(({ call, refuse, stranger, list, atOnce, service }) => {
     ])("of %s is kept exactly", async (text, id) => {
       const { headers } = await create(`{"name":"Fern","id":${text}}`);
       expect(headers.get("Location")).toBe(`${service.base}/plants/${id}`);
-      expect(await all()).toEqual([{ id, name: "Fern", tag: "" }]);
-      expect((await call(`GET /plants/${id}?include=id`, 200)).json.id).toBe(id);
+      const plant = { id, name: "Fern", tag: "" };
+      expect((await call("GET /plants?include=id", 200)).json).toEqual([plant]);
+      expect((await call(`GET /plants/${id}?include=id`, 200)).json).toEqual(plant);
       await call(`DELETE /plants/${id}`, 204);
     });
 
@@ -129,7 +84,7 @@ onEachEngine(({ call, refuse, stranger, list, atOnce, service }) => {
       for (const id of [-5, 0, 2 ** 52 + 1]) await create({ name: "Fern", id });
       expect(await assign()).toBe(1);
       await create({ name: "Fern", id: 2 ** 52 });
-      await create({ name: "Fern" }, 409);
+      expect((await create({ name: "Fern" }, 409)).json.detail).toStartWith("No id");
       await create({ name: "Fern", id: 5 });
     });
   });
@@ -174,52 +129,29 @@ onEachEngine(({ call, refuse, stranger, list, atOnce, service }) => {
       expect(await list()).toEqual(["Fern"]);
     });
 
-    test("takes another spelling of the same JSON for the same request", async () => {
-      await keyed({ name: "Fern", tag: "", id: 1 });
-      for (const text of [
+    test("is the same in quotes, and so is the request in another spelling of its JSON", async () => {
+      await keyed({ name: "Fern", tag: "", id: 1 }, 201, 'a"b');
+      const spellings = [
         '{ "tag": "", "name": "Fern", "id": 1 }',
         '{"id":1.0,"n\\u0061me":"Fern"}',
-      ]) {
-        expect(isReplay(await keyed(text))).toBe("true");
-      }
+      ];
+      for (const text of spellings)
+        expect(isReplay(await keyed(text, 201, '"a\\"b"'))).toBe("true");
     });
 
-    test("is the same bare and in double quotes", async () => {
-      await keyed(fern, 201, 'a"b');
-      expect(isReplay(await keyed(fern, 201, '"a\\"b"'))).toBe("true");
-    });
-
-    test("has 1 to 255 visible ASCII characters; any other is 400 and named", async () => {
-      const [long, longer] = ["~".repeat(255), "~".repeat(256)];
+    test("may have 255 visible ASCII characters", async () => {
+      const long = "~".repeat(255);
       for (const key of [long, `"${long}"`, "!#$%&'()*+,-./:;<=>?@[]^_`{|}~"]) {
         await keyed({ name: "Fern" }, 201, key);
       }
-      for (const key of [
-        longer,
-        `"${longer}"`,
-        "",
-        '""',
-        '"open',
-        '"a"b"',
-        "a b",
-        '"a b"',
-        "\u00e9",
-      ]) {
-        await refuse("POST /plants", ["Idempotency-Key"], fern, { "Idempotency-Key": key });
-      }
     });
 
-    test("is not used up by a request that was refused", async () => {
+    test("is not used up by a request that was refused, and means nothing in another garden", async () => {
       await keyed({ ...fern, tag: null }, 400);
       await create(fern);
       await keyed(fern, 409);
       expect(isReplay(await keyed({ ...fern, id: 2 }))).toBeNull();
-    });
-
-    test("means nothing in another garden", async () => {
-      await keyed(fern);
-      const other = { ...fern, id: 2 };
-      const reply = await stranger("POST /plants", 201, other, { "Idempotency-Key": "k" });
+      const reply = await stranger("POST /plants", 201, fern, { "Idempotency-Key": "k" });
       expect(isReplay(reply)).toBeNull();
     });
   });

@@ -1,32 +1,32 @@
-/** Lists, searches and tags: what they find, in which order, how pages go on; cached lists. */
+/** Lists, searches and tags: what they find, in which order, how pages go on. */
 import { describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { create, remove } from "../storage/tested-storage.ts";
-import { engines, onEachEngine, openGarden } from "./garden.ts";
+import { onEachEngine } from "./garden.ts";
 
 const leaf = "\u{1f33f}";
 const far = 2n ** 53n + 1n;
-const range = (length: number, toId = (index: number) => index + 1) =>
-  Array.from({ length }, (_, index) => BigInt(toId(index)));
+const [lowest, highest] = [-(2n ** 63n), 2n ** 63n - 1n];
 const named = (...names: string[]) => names.map((name) => ({ name, tag: "" }));
 const count = (tag: string, plants: number) => ({ tag, plants });
 
-onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
-  const grown = (tags: readonly string[]) =>
+onEachEngine(({ call, list, walk, grow, plant }) => {
+  const grown = (...tags: readonly string[]) =>
     plant(tags.map((tag, index) => ({ id: BigInt(index + 1), name: `Plant ${index + 1}`, tag })));
+  /** The names that each query lists. */
+  const expectLists = async (expected: Readonly<Record<string, unknown[]>>) => {
+    for (const [query, names] of Object.entries(expected)) {
+      expect([query, await list(query)]).toEqual([query, names.map(String)]);
+    }
+  };
 
   describe("a list", () => {
     test("is a JSON array of name and tag by ascending id, with include=id of the id, too", async () => {
-      await plant([far, 3n, -1n, 10n].map((id) => ({ id, name: `Plant ${id}` })));
-      const { text, headers } = await call("GET /plants", 200);
-      expect(text).toBe(
-        `[{"name":"Plant -1","tag":""},{"name":"Plant 3","tag":""},` +
-          `{"name":"Plant 10","tag":""},{"name":"Plant ${far}","tag":""}]`,
+      await plant([far, 3n, -1n].map((id) => ({ id, name: `Plant ${id}` })));
+      expect((await call("GET /plants", 200)).text).toBe(
+        `[{"name":"Plant -1","tag":""},{"name":"Plant 3","tag":""},{"name":"Plant ${far}","tag":""}]`,
       );
-      expect(headers.get("Content-Type")).toBe("application/json");
-      const { json } = await call("GET /plants?include=id&after=3", 200);
-      expect(json.map(({ id }: { id: unknown }) => id)).toEqual([10, far]);
-      expect(Object.keys(json[0])).toEqual(["id", "name", "tag"]);
+      expect((await call("GET /plants?include=id&after=-1", 200)).text).toBe(
+        `[{"id":3,"name":"Plant 3","tag":""},{"id":${far},"name":"Plant ${far}","tag":""}]`,
+      );
     });
 
     test("is cut by limit, with a Link that keeps include=id, and without one at its end", async () => {
@@ -34,154 +34,99 @@ onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
       const plants = ["a", "b", "c", "d", "e"].map((name, at) => ({ id: at + 1, name, tag: "" }));
       const pages = await walk("/plants?limit=2&include=id");
       expect(pages).toEqual([plants.slice(0, 2), plants.slice(2, 4), plants.slice(4)]);
-      const next = async (query: string) => (await call(`GET /plants?${query}`, 200)).next;
+      expect((await walk("/plants?limit=0")).slice(0, 3)).toEqual([[], named("a"), named("b")]);
+      const next = async (query: string, method = "GET") =>
+        (await call(`${method} /plants?${query}`, 200)).next;
       expect(await next("limit=4")).toBe("/plants?limit=4&after=4");
+      expect(await next("limit=2", "HEAD")).toBe("/plants?limit=2&after=2");
       for (const query of ["", "limit=5", "limit=1000", "limit=2147483647", "after=5&limit=0"]) {
         expect([query, await next(query)]).toEqual([query, undefined]);
       }
-      const head = await call("HEAD /plants?limit=2", 200);
-      expect([head.next, head.header("Content-Type")]).toEqual([
-        ...["/plants?limit=2&after=2", "application/json"],
-      ]);
     });
 
-    test("with limit=0 is empty, and its Link leads to every plant", async () => {
-      await grow("a", "b");
-      expect(await walk("/plants?limit=0")).toEqual([[], named("a"), named("b")]);
-    });
-
-    test("starts after the id that after names, which is exact beyond 2^53", async () => {
-      await plant([1n, 2n, far, far + 1n].map((id) => ({ id, name: `${id}` })));
-      expect(await list("after=1&limit=1")).toEqual(["2"]);
-      expect(await list(`after=${far}`)).toEqual([`${far + 1n}`]);
-      expect(await list(`after=${far + 1n}`)).toEqual([]);
-      expect(await list("after=-9223372036854775808")).toHaveLength(4);
-      expect(await list("after=9223372036854775807")).toEqual([]);
-    });
-
-    const longTag = encodeURIComponent(`${leaf.repeat(100)}x`);
-    const longSearch = encodeURIComponent(leaf.repeat(101));
-
-    test.each([
-      ["limit", "-1 1.5 1.0  ten 2147483648 10000000000000000000 1e2 0x1 %201 1%0A %D9%A1 %zz"],
-      ["limit", "007 %2B1 +1 -0"],
-      ["after", " x 1.5 9223372036854775808 -9223372036854775809 007 %2B7 -0"],
-      ["include", " name id,name id, ID %20id id&include=id"],
-      ["order", " down DESC -id desc&order=desc"],
-      ["tag", `${"t".repeat(101)} ${longTag} %00 %ff %ed%a0%80 x&tag=x`],
-      ["q", ` ${longSearch} %20 %E3%80%80%0A a%00 %ff %ed%a0%80 a&q=a`],
-      // Words of accents only.
-      ["q", "%C2%B4 %CC%81 fern+%C2%A8"],
-    ])("with a wrong %s is 400 and says so: one of %p", async (name, values) => {
-      for (const value of values.split(" ")) await refuse(`GET /plants?${name}=${value}`, [name]);
+    test("starts after an id, which is exact beyond 2^53, and descends below it with order=desc", async () => {
+      await plant([far + 1n, far, 1n, 2n, 3n].map((id) => ({ id, name: `${id}` })));
+      await expectLists({
+        ...{ "after=1&limit=1": [2], [`after=${far}`]: [far + 1n], [`after=${far + 1n}`]: [] },
+        ...{ [`after=${lowest}`]: [1, 2, 3, far, far + 1n], [`after=${highest}`]: [] },
+        ...{ "order=desc": [far + 1n, far, 3, 2, 1], "order=asc&limit=2": [1, 2] },
+        ...{ "order=desc&after=3": [2, 1], [`order=desc&after=${lowest}`]: [] },
+        [`order=desc&after=${highest}&limit=1`]: [far + 1n],
+      });
+      const pages = [named(`${far + 1n}`, `${far}`), named("3", "2"), named("1")];
+      expect(await walk("/plants?order=desc&limit=2")).toEqual(pages);
     });
 
     test("shows creates and deletes at once, and its links miss nothing meanwhile", async () => {
       await grow("a", "b", "c");
       const { next } = await call("GET /plants?limit=1", 200);
-      for (let time = 0; time < 4; time++) expect(await list("limit=9")).toEqual(["a", "b", "c"]);
+      for (let time = 0; time < 4; time++) await expectLists({ "limit=9": ["a", "b", "c"] });
       await call("DELETE /plants/1", 204);
-      for (let time = 0; time < 4; time++) expect(await list("limit=9")).toEqual(["b", "c"]);
+      for (let time = 0; time < 4; time++) await expectLists({ "limit=9": ["b", "c"] });
       expect((await call(`GET ${next}`, 200)).json).toEqual(named("b"));
       await call("POST /plants", 201, { name: "d" });
-      expect(await list("limit=9")).toEqual(["b", "c", "d"]);
+      await expectLists({ "limit=9": ["b", "c", "d"] });
     });
   });
 
   describe("tag", () => {
     test("lists plants with exactly this tag, and an empty one those without", async () => {
-      await grown(["shade", "Shade", "shade", "shade ", ""]);
-      expect(await list("tag=shade")).toEqual(["Plant 1", "Plant 3"]);
-      expect(await list("tag=shade%20")).toEqual(["Plant 4"]);
-      expect([await list("tag=shad"), await list("tag=")]).toEqual([[], ["Plant 5"]]);
+      await grown("shade", "Shade", "shade", "shade ", "");
+      await expectLists({
+        ...{ "tag=shade": ["Plant 1", "Plant 3"], "tag=shade%20": ["Plant 4"] },
+        ...{ "tag=shad": [], "tag=": ["Plant 5"] },
+      });
     });
 
     test("may be any that a plant may have", async () => {
       const tags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", leaf.repeat(100), "\ufffd"];
-      await grown(tags);
+      await grown(...tags);
       for (const [index, tag] of tags.entries()) {
-        expect(await list(`tag=${encodeURIComponent(tag)}`)).toEqual([`Plant ${index + 1}`]);
+        await expectLists({ [`tag=${encodeURIComponent(tag)}`]: [`Plant ${index + 1}`] });
       }
     });
 
-    test("goes with limit, after, order and include, and Link keeps it", async () => {
-      await grown(["a&b", "x", "a&b", "x", "a&b"]);
+    test("goes with limit, after, order, include and q, and Link keeps them all", async () => {
+      await grown("a&b", "x", "a&b", "x", "a&b");
       const page = (id: number) => [{ id, name: `Plant ${id}`, tag: "a&b" }];
       const query = "/plants?tag=a%26b&limit=1&include=id";
       expect(await walk(query)).toEqual([page(1), page(3), page(5)]);
-      expect(await walk(`${query}&order=desc&after=5`)).toEqual([page(3), page(1)]);
-    });
-  });
-
-  describe("order=desc", () => {
-    test("lists by descending id, and after goes on below an id", async () => {
-      await plant([far, 1n, 2n, 3n].map((id) => ({ id, name: `${id}` })));
-      expect(await list("order=desc")).toEqual([`${far}`, "3", "2", "1"]);
-      expect(await list("order=asc&limit=2")).toEqual(["1", "2"]);
-      expect(await list("order=desc&after=3")).toEqual(["2", "1"]);
-      expect(await list("order=desc&after=9223372036854775807&limit=1")).toEqual([`${far}`]);
-      expect(await list("order=desc&after=-9223372036854775808")).toEqual([]);
-      const pages = [[...named(`${far}`, "3")], named("2", "1")];
-      expect(await walk("/plants?order=desc&limit=2")).toEqual(pages);
+      for (const more of ["", "&q=plant+PLA"]) {
+        expect(await walk(`${query}&order=desc&after=5${more}`)).toEqual([page(3), page(1)]);
+      }
     });
   });
 
   describe("q", () => {
-    const search = (words: string) => list(`q=${encodeURIComponent(words)}`);
-
     test("finds plants that have each word in the name or tag, in any order", async () => {
       await plant([
         { name: "Monstera deliciosa" },
         { name: "Fern", tag: "monster" },
         { name: "Royal fern", tag: "pond" },
       ]);
-      expect(await search("onster")).toEqual(["Monstera deliciosa", "Fern"]);
-      expect(await search("monstera")).toEqual(["Monstera deliciosa"]);
-      for (const words of ["fern royal", " pond\u3000FERN\t", "roy fer on"]) {
-        expect(await search(words)).toEqual(["Royal fern"]);
-      }
-      for (const words of ["ferns", "royal ivy", "fernpond"])
-        expect(await search(words)).toEqual([]);
+      await expectLists({
+        ...{ "q=onster": ["Monstera deliciosa", "Fern"], "q=monstera": ["Monstera deliciosa"] },
+        ...{ "q=fern+royal": ["Royal fern"], "q=+pond%E3%80%80FERN%09": ["Royal fern"] },
+        ...{ "q=roy+fer+on": ["Royal fern"], "q=ferns": [], "q=royal+ivy": [], "q=fernpond": [] },
+      });
     });
 
-    test.each([
-      ["creme BRULEE", "CRÈME Brûlée"],
-      ["bru\u0302lée", "CRÈME Brûlée"],
-      ["istan", "\u0130stanbul"],
-      ["οδοσ", "ΟΔΟΣ"],
-      ["fig", "\ufb01g"],
-      ["[A].*", "100% [a].*"],
-      ["%", "100% [a].*"],
-      ["_", "a_b"],
-      [leaf, `${leaf} leaf`],
-      ["e\u00b4f", "e\u00b4f"],
-    ])(
-      "%p finds %p only: case and accents don't matter, and no character is special",
-      async (words, name) => {
-        const names = ["CRÈME Brûlée", "\u0130stanbul", "ΟΔΟΣ", "\ufb01g", "100% [a].*", "a_b"];
-        await plant(
-          [...names, `${leaf} leaf`, "e\u00b4f", "café", "e x f"].map((each) => ({ name: each })),
-        );
-        expect(await search(words)).toEqual([name]);
-      },
-    );
-
-    test("goes with tag, order, limit, after and include, and Link keeps them all", async () => {
-      await grown(["a&b", "a&b", "x", "a&b"]);
-      const query = "q=plant+PLA&tag=a%26b&order=desc&include=id&limit=1&after=4";
-      expect(await walk(`/plants?${query}`)).toEqual(
-        [2, 1].map((id) => [{ id, name: `Plant ${id}`, tag: "a&b" }]),
-      );
+    test("pays no attention to case and accents, and no character is special", async () => {
+      const found = {
+        ...{ "creme BRULEE": "CRÈME Brûlée", "bru\u0302lée": "CRÈME Brûlée" },
+        ...{ istan: "\u0130stanbul", οδοσ: "ΟΔΟΣ", fig: "\ufb01g", "[A].*": "100% [a].*" },
+        ...{ "%": "100% [a].*", _: "a_b", [leaf]: `${leaf} leaf`, "e\u00b4f": "e\u00b4f" },
+      };
+      const names = [...new Set(Object.values(found)), "café", "e x f"];
+      await plant(names.map((name) => ({ name })));
+      for (const [words, name] of Object.entries(found)) {
+        await expectLists({ [`q=${encodeURIComponent(words)}`]: [name] });
+      }
     });
 
     test("leads to every match by its links, with a limit of 0, too", async () => {
       await grow("fern a", "ivy", "fern b", "ivy");
       expect(await walk("/plants?q=fern&limit=0")).toEqual([[], named("fern a"), named("fern b")]);
-    });
-
-    test("has up to 100 code points", async () => {
-      await grow(leaf.repeat(100));
-      expect(await search(leaf.repeat(100))).toEqual([leaf.repeat(100)]);
     });
   });
 
@@ -190,7 +135,7 @@ onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
 
     test("are counted in code point order, and plants without one under the empty tag", async () => {
       expect(await tags()).toEqual([]);
-      await grown(["b", "", "a", leaf, "\uff21", "a", "B"]);
+      await grown("b", "", "a", leaf, "\uff21", "a", "B");
       expect(await tags()).toEqual([
         ...[count("", 1), count("B", 1), count("a", 2), count("b", 1), count("\uff21", 1)],
         count(leaf, 1),
@@ -199,21 +144,21 @@ onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
     });
 
     test("are cut by limit, and the links lead to every one", async () => {
-      await grown(["", "a&b", "a&b", "c"]);
+      await grown("", "a&b", "a&b", "c");
       const all = [[count("", 1)], [count("a&b", 2)], [count("c", 1)]];
       expect(await walk("/tags?limit=0")).toEqual([[], ...all]);
       expect(await walk("/tags?limit=3")).toEqual([all.flat()]);
     });
 
     test("start after a tag that need not exist, and may be empty", async () => {
-      await grown(["", "a", "aa", "b"]);
+      await grown("", "a", "aa", "b");
       expect(await tags("after=")).toEqual([count("a", 1), count("aa", 1), count("b", 1)]);
       expect(await tags("after=a")).toEqual([count("aa", 1), count("b", 1)]);
       expect([await tags("after=ab"), await tags("after=c")]).toEqual([[count("b", 1)], []]);
     });
 
     test("show every change at once", async () => {
-      await grown(["a"]);
+      await grown("a");
       expect([await tags(), await tags()]).toEqual([[count("a", 1)], [count("a", 1)]]);
       await call("POST /plants", 201, { name: "Fern", tag: "a" });
       expect(await tags()).toEqual([count("a", 2)]);
@@ -222,109 +167,5 @@ onEachEngine(({ call, refuse, list, walk, grow, plant }) => {
       await call("DELETE /plants/2", 204);
       expect(await tags()).toEqual([count("b", 1)]);
     });
-
-    test("with a wrong parameter are 400", async () => {
-      await refuse("GET /tags?limit=-1", ["limit"]);
-      for (const after of ["t".repeat(101), "%00", "a&after=a"]) {
-        await refuse(`GET /tags?after=${after}`, ["after"]);
-      }
-      await refuse("GET /tags?include=id", ["include"]);
-    });
-  });
-});
-
-describe.each(engines)("a long list on %s", (engine) => {
-  let logged = "";
-  const log = createLog("json", (text) => {
-    logged += text;
-  });
-  const garden = openGarden(engine, {}, log);
-  const { fetch, plant, service } = garden;
-
-  test.each(["", "limit=9999", "order=desc", "tag=", "q=fern"])(
-    "is whole if others write meanwhile: %s",
-    async (query) => {
-      const ids = range(2_500);
-      await plant(ids.map((id) => ({ id })));
-      const response = await fetch(`GET /plants?include=id&${query}`);
-      const deleted = [200n, 2_200n];
-      await service.storage.apply([
-        ...Array.from({ length: 500 }, () => create({ garden: garden.name })),
-        ...deleted.map((id) => remove(id, garden.name)),
-      ]);
-      const plants = (await response.json()) as { id: number }[];
-      const listed = new Set(plants.map(({ id }) => BigInt(id)));
-      const missing = ids.filter((id) => !listed.has(id) && !deleted.includes(id));
-      expect([missing, listed.size]).toEqual([[], plants.length]);
-    },
-  );
-
-  test("breaks off once its token is revoked, which is no error of the service", async () => {
-    const countBroken = async () =>
-      /^plantstore_broken_streams_total .*$/m.exec(
-        await (await service.fetch("GET /metrics")).text(),
-      )?.[0];
-    const before = await countBroken();
-    await plant(range(3_000).map((id) => ({ id })));
-    const reader = (await fetch("GET /plants")).body?.getReader();
-    await reader?.read();
-    await service.revoke(await garden.token());
-    const readRest = async () => {
-      while (!(await reader?.read())?.done);
-    };
-    expect(await readRest().catch((error) => error)).toBeInstanceOf(Error);
-    expect(await countBroken()).toBe(before);
-    log.flush();
-    expect(logged).not.toContain('"level":"error"');
-  });
-});
-
-describe("a cached list", () => {
-  const garden = openGarden("SQLite");
-  const { list, plant, service } = garden;
-
-  /** The names in a list once it is cached. */
-  async function listOften(query: string): Promise<string[]> {
-    for (let time = 0; time < 3; time++) await list(query);
-    return list(query);
-  }
-  const grow = (...ids: bigint[]) => plant(ids.map((id) => ({ id, name: `${id}` })));
-
-  test("is not shown to another garden, whatever both are named", async () => {
-    const seen: string[][] = [];
-    for (const [name, ids] of Object.entries({
-      home: [1n, 2n],
-      "home\\nlistPlants?limit=1": [3n],
-      pond: [4n],
-    })) {
-      garden.reset(name);
-      await grow(...ids);
-      seen.push(await listOften("limit=1"), await listOften(""));
-    }
-    expect(seen).toEqual([["1"], ["1", "2"], ["3"], ["3"], ["4"], ["4"]]);
-  });
-
-  test("shows every change to its page, and the last page what was added at the end", async () => {
-    const expectPages = async (first: string[], last: string[]) => {
-      expect(await listOften("limit=1&order=desc")).toEqual(last.slice(-1));
-      expect(await listOften("limit=1&q=1")).toEqual(first.slice(0, 1));
-      expect(await listOften("limit=2")).toEqual(first);
-      expect(await listOften("limit=9&after=2")).toEqual(last);
-    };
-    await grow(1n, 12n, 13n);
-    await expectPages(["1", "12"], ["12", "13"]);
-    await grow(14n);
-    await expectPages(["1", "12"], ["12", "13", "14"]);
-    await grow(-1n);
-    await expectPages(["-1", "1"], ["12", "13", "14"]);
-    await service.storage.apply([remove(1n, garden.name)]);
-    await expectPages(["-1", "12"], ["12", "13", "14"]);
-  });
-
-  test("whose last id is above all assigned ones shows plants that are put before it", async () => {
-    await grow(0n, 2n ** 62n, 2n ** 62n + 2n ** 12n);
-    expect(await listOften("limit=2")).toEqual(["0", `${2n ** 62n}`]);
-    await plant([{ name: "new" }]);
-    expect(await listOften("limit=2")).toEqual(["0", "new"]);
   });
 });

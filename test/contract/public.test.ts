@@ -51,14 +51,10 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
   test("is not sent again to a browser that has it", async () => {
     const etag = (await anonymous(`GET ${path}`, 200)).header("ETag") ?? "";
     for (const known of [`"x", ${etag}`, etag.slice(2), "*"]) {
-      const { text, headers } = await anonymous(`GET ${path}`, 304, undefined, {
-        "If-None-Match": known,
-      });
-      expect([text, headers.get("ETag"), headers.get("Cache-Control")]).toEqual([
-        "",
-        etag,
-        "no-cache",
-      ]);
+      const sent = { "If-None-Match": known };
+      const { text, headers } = await anonymous(`GET ${path}`, 304, undefined, sent);
+      const caching = [headers.get("ETag"), headers.get("Cache-Control")];
+      expect([text, ...caching]).toEqual(["", etag, "no-cache"]);
     }
     await anonymous(`GET ${path}`, 200, undefined, { "If-None-Match": '"x"' });
   });
@@ -88,10 +84,9 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
 });
 
 test("the console permits neither inline code and style nor HTML from text", async () => {
-  const policy = (await anonymous("GET /", 200)).header("Content-Security-Policy");
-  expect(policy).toContain("style-src 'self';");
-  expect(policy).toContain("require-trusted-types-for 'script'; trusted-types 'none'");
-  expect(policy).not.toContain("unsafe");
+  expect((await anonymous("GET /", 200)).header("Content-Security-Policy")).toMatch(
+    /^(?!.*unsafe)(?=.*style-src 'self';).*require-trusted-types-for 'script'; trusted-types 'none'/,
+  );
 });
 
 test.each([
@@ -99,10 +94,9 @@ test.each([
   ["gzip; q=0.0, br", null],
   ["br", null],
 ])("with Accept-Encoding: %s, files are sent as %s, in chunks", async (accepted, encoding) => {
-  const addresses = [...(await findAssets("/")), ...(await findAssets("/docs"))];
-  for (const address of addresses) {
+  const headers = { "Accept-Encoding": accepted };
+  for (const address of [...(await findAssets("/")), ...(await findAssets("/docs"))]) {
     const plain = await service.fetch(`GET /${address}`);
-    const headers = { "Accept-Encoding": accepted };
     const response = await service.fetch(`GET /${address}`, { headers });
     expect(response.headers.get("Content-Encoding")).toBe(encoding);
     expect(response.headers.get("Vary")).toContain("Accept-Encoding");
@@ -113,23 +107,18 @@ test.each([
   }
 });
 
-test.each(["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"])(
-  "/assets/%s is 404",
-  async (name) => {
+test("only files with the right hash are there", async () => {
+  for (const name of ["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"]) {
     await anonymous(`GET /assets/${name}`, 404);
-  },
-);
+  }
+});
 
 onEachEngine(({ anonymous, service }) => {
-  test("/metrics is Prometheus text, without a token", async () => {
+  test("/metrics is Prometheus text, and /openapi.json has the base path as its server", async () => {
     const { text, headers } = await anonymous("GET /metrics", 200);
     expect(headers.get("Content-Type")).toMatch(/^text\/plain\b/);
     expect(text).toContain("\nplantstore_ready 1\n");
-  });
-
-  test("/openapi.json has the base path as its server", async () => {
-    const { json, headers } = await anonymous("GET /openapi.json", 200);
-    expect(headers.get("Content-Type")).toBe("application/json");
+    const { json } = await anonymous("GET /openapi.json", 200);
     expect(json.servers[0].url).toBe(service.base || "/");
     expect(JSON.stringify(json.components.securitySchemes)).toContain('"scheme":"bearer"');
   });
@@ -141,13 +130,11 @@ describe("where only some origins are let in", () => {
 
   test("each of them may read a response, cached or not, and no other", async () => {
     const others = ["https://c.example", "https://a.example.evil.example", "null"];
-    const allowed: (string | undefined)[] = [];
     for (const Origin of [...origins, ...origins, ...others, ...origins]) {
-      const reply = await call("GET /plants", 200, undefined, { Origin });
-      allowed.push(reply.header("Access-Control-Allow-Origin"));
-      expect(reply.header("Vary")).toContain("Origin");
+      const { headers } = await call("GET /plants", 200, undefined, { Origin });
+      const allowed = others.includes(Origin) ? null : Origin;
+      expect(headers.get("Access-Control-Allow-Origin")).toBe(allowed);
+      expect(headers.get("Vary")).toContain("Origin");
     }
-    const none = others.map(() => undefined);
-    expect(allowed).toEqual([...origins, ...origins, ...none, ...origins]);
   });
 });

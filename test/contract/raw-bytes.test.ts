@@ -39,24 +39,14 @@ test.each([
 
 test("204 and 304 have no body", async () => {
   const etag = (await service.call("GET /plants/1")).headers.get("etag");
-  for (const response of [
-    await ask("GET /plants/1", `If-None-Match: ${etag}`),
-    await ask("OPTIONS /plants"),
-  ]) {
-    expect(response).toMatch(/^HTTP\/1\.1 (?:204|304) [\s\S]*\r\n\r\n$/);
-  }
+  const notModified = await ask("GET /plants/1", `If-None-Match: ${etag}`);
+  expect(notModified).toMatch(/^HTTP\/1\.1 304 [\s\S]*\r\n\r\n$/);
+  expect(await ask("OPTIONS /plants")).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\n\r\n$/);
 });
 
 describe("a body", () => {
-  const post = (...lines: string[]) =>
-    send(
-      "POST /plants HTTP/1.1",
-      "Host: a",
-      authorization,
-      close,
-      "Content-Type: application/json",
-      ...lines,
-    );
+  const head = ["POST /plants HTTP/1.1", "Host: a", authorization, close];
+  const post = (...lines: string[]) => send(...head, "Content-Type: application/json", ...lines);
 
   test("may come in chunks", async () => {
     const chunks = ["8", '{"name":', "6", '"Fern"', "1", "}", "0", "", ""];

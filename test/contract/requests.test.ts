@@ -1,16 +1,17 @@
-/** Requests: paths and methods, what a body, a query and a header must be, the order of checks. */
+/** Requests: paths and methods, the order of checks, sizes, and everything that is refused. */
 import { expect, test } from "bun:test";
 import { makeToken } from "../../src/auth/opaque-token.ts";
-import { onEachEngine } from "./garden.ts";
+import { onEachEngine, type SentBody } from "./garden.ts";
 
-const allowed: Readonly<Record<string, readonly [allowed: string, others: readonly string[]]>> = {
-  "/plants": ["GET, HEAD, POST, OPTIONS", ["PUT", "PATCH", "DELETE"]],
-  "/plants/1": ["GET, HEAD, PUT, PATCH, DELETE, OPTIONS", ["POST"]],
-  "/plants/bulk": ["POST, OPTIONS", ["GET", "PUT", "DELETE"]],
-  "/plants/bulk-delete": ["POST, OPTIONS", ["GET", "DELETE"]],
-  "/tags": ["GET, HEAD, OPTIONS", ["POST", "DELETE"]],
-  "/events": ["GET, HEAD, OPTIONS", ["POST", "DELETE"]],
-  "/me": ["GET, HEAD, OPTIONS", ["POST", "PUT", "DELETE"]],
+const allowed: Readonly<Record<string, readonly [allowed: string, others: string]>> = {
+  "/plants": ["GET, HEAD, POST, OPTIONS", "PUT PATCH DELETE"],
+  "/plants/1": ["GET, HEAD, PUT, PATCH, DELETE, OPTIONS", "POST"],
+  "/plants/bulk": ["POST, OPTIONS", "GET PUT DELETE"],
+  "/plants/bulk-update": ["POST, OPTIONS", "GET PATCH"],
+  "/plants/bulk-delete": ["POST, OPTIONS", "GET DELETE"],
+  "/tags": ["GET, HEAD, OPTIONS", "POST DELETE"],
+  "/events": ["GET, HEAD, OPTIONS", "POST DELETE"],
+  "/me": ["GET, HEAD, OPTIONS", "POST PUT DELETE"],
 };
 const publicPaths = ["/openapi.json", "/docs", "/", "/healthz", "/readyz", "/metrics"];
 const methods = (text: string | null) => text?.split(", ").toSorted();
@@ -19,8 +20,189 @@ const sendable =
   "X-Request-Id, traceparent, tracestate";
 const json = "application/json";
 const fern = { name: "Fern", id: 1 };
+const ivy = { name: "Ivy" };
+const set = { tag: "x" };
+/** One code point, two UTF-16 units, four bytes of UTF-8. */
+const leaf = "\u{1f33f}";
+const latin1 = (text: string) => Buffer.from(`{"name":"Fern ${text}"}`, "latin1");
+const withFern = (item: string) => `[{"name":"Fern"},${item}]`;
+const below = (count: number) => Array.from({ length: count }, (_, index) => index);
+const words = (start: string, values: string) => values.split(" ").map((value) => start + value);
 
-onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
+const [id, key] = ["/plants/1", "Idempotency-Key"];
+const [bulk, bulkDelete] = ["POST /plants/bulk", "POST /plants/bulk-delete"];
+const bulkUpdate = "POST /plants/bulk-update";
+const wrongTexts = [null, 7, true, ["Fern"], {}, "a\u0000b", "\ud83c", "\udf3f x"];
+const wrongNames = ["n".repeat(201), leaf.repeat(201), "", " \t\r\n", "\u00a0\u3000", undefined];
+const wrongTags = ["t".repeat(101), leaf.repeat(101)];
+const wrongIds = [
+  ...["x", "1.5", "1x", "1%20", "0x1", "01", "%2B1", "1.0", "1e0", "-0", "%31"],
+  ...["9223372036854775808", "-9223372036854775809", "1".repeat(400)],
+];
+const wrongNumbers = [
+  ...["null", '"1"', "true", "[]", "1.5", "1e-1", "1e400", "184467440737095516160"],
+  ...["9223372036854775808", "-9223372036854775809"],
+];
+const [longTag, longSearch] = ["x", leaf].map((end) => encodeURIComponent(leaf.repeat(100) + end));
+const malformedTags = ["x", "1", '"x', '"x" "y"', "*, *", "W/*", "", ","];
+
+/**
+ * Any of the requests with any of the bodies and any value of the header is refused with a status,
+ * or with a 400 that names exactly these places.
+ */
+type Refusal = readonly [
+  requests: string | readonly string[],
+  expected: number | string[],
+  bodies?: readonly SentBody[],
+  header?: readonly [name: string, ...values: (string | null)[]],
+];
+
+const noBody = [undefined];
+const noHeader: Refusal[3] = ["Accept", null];
+const types = ["problem+json", "json-patch+json", "merge-patch+json", "x-www-form-urlencoded"];
+const refusals: Readonly<Record<string, readonly Refusal[]>> = {
+  "a path or host that isn't one": [
+    [words("GET /", "nothing-here plants/ plants/1/2 Plants plants%2F1 plants/bulk/1"), 404],
+    [words("GET /", "docs/ assets/x tags/1 me/"), 404],
+    ["GET /plants", ["Host"], noBody, ["Host", "a/b?c", "a b", "a,b", "user@host", "host:port"]],
+    ["GET /plants", ["Host"], noBody, ["Host", "[::1", "a, a", ""]],
+  ],
+  "a body that isn't one JSON object in UTF-8": [
+    [["POST /plants", `PUT ${id}`], 415, [fern], ["Content-Type", null, "", "json", "text/plain"]],
+    ["POST /plants", 415, [fern], ["Content-Type", `${json}, ${json}`, `${json}; charset=latin1`]],
+    ["POST /plants", 415, [fern], ["Content-Type", ...words("application/", types.join(" "))]],
+    ["POST /plants", 415, [fern], ["Content-Encoding", "gzip"]],
+    ["POST /plants", [""], ["{", "", '{"name":"Fern"}{}', '{"name":"Fern",}', "{'name':'Fern'}"]],
+    ["POST /plants", [""], [undefined, "null", "7", '"Fern"', "[]", '[{"name":"Fern"}]']],
+    ["POST /plants", [""], ['\ufeff{"name":"Fern"}', "[".repeat(60_000)]],
+    ["POST /plants", [""], ["\xc3\x28", "\xff", "\xc0\x80", "\xed\xa0\x80"].map(latin1)],
+    [["GET /plants?limit=1", `GET ${id}`, `DELETE ${id}`], [""], noBody, ["Content-Length", "2"]],
+    [["GET /me", "GET /tags", "GET /events"], [""], noBody, ["Content-Length", "2"]],
+  ],
+  "an unknown or repeated name": [
+    ["POST /plants", ["/color"], ['{"name":"Fern","color":1}']],
+    ["POST /plants", ["/Name"], ['{"name":"Fern","Name":"Ivy"}']],
+    ["POST /plants", ["/__proto__"], ['{"name":"Fern","__proto__":{}}']],
+    ["POST /plants", ["/a~1b~0c"], ['{"name":"Fern","a/b~c":1}']],
+    ["POST /plants", ["/name"], ["name", "\\u006eame"].map((name) => `{"name":"a","${name}":"b"}`)],
+    ...["color", "offset", "Limit", "__proto__", ""].flatMap((name): Refusal[] => [
+      [[`GET /plants?${name}=3`, `GET ${id}?${name}=3`, `DELETE ${id}?${name}=3`], [name]],
+      [[`GET /me?${name}=3`, `GET /tags?${name}=3`], [name]],
+      [[`POST /plants?${name}=3`, `PUT ${id}?${name}=3`], [name], [fern]],
+    ]),
+    [`PUT ${id}?limit=1`, ["limit"], [fern]],
+    ["GET /tags?include=id", ["include"]],
+    [`${bulkDelete}?include=id`, ["include"], [{ ids: [7] }]],
+  ],
+  "a name, tag or id that a plant can't have": [
+    ["POST /plants", ["/name"], [...wrongTexts, ...wrongNames].map((name) => ({ name, tag: "x" }))],
+    ["POST /plants", ["/tag"], [...wrongTexts, ...wrongTags].map((tag) => ({ name: "Fern", tag }))],
+    ["POST /plants", ["/id"], wrongNumbers.map((number) => `{"name":"Fern","id":${number}}`)],
+    [wrongIds.flatMap((each) => [`GET /plants/${each}`, `DELETE /plants/${each}`]), ["id"]],
+    [wrongIds.map((each) => `PUT /plants/${each}`), ["id"], [ivy]],
+    [wrongIds.map((each) => `PATCH /plants/${each}`), ["id"], [set]],
+    ["POST /plants", 409, [fern, { ...ivy, id: 1 }]],
+  ],
+  "a malformed key or precondition": [
+    ["POST /plants", [key], [ivy], [key, "~".repeat(256), `"${"~".repeat(256)}"`, "", '""', "é"]],
+    ["POST /plants", [key], [ivy], [key, '"open', '"a"b"', "a b", '"a b"']],
+    [bulk, [key], [[ivy]], [key, "~".repeat(241)]],
+    [`PUT ${id}`, ["If-Match"], [fern], ["If-Match", ...malformedTags]],
+    [`DELETE ${id}`, ["If-Match"], noBody, ["If-Match", ...malformedTags]],
+    [`GET ${id}`, ["If-None-Match"], noBody, ["If-None-Match", ...malformedTags]],
+    [`PUT ${id}`, ["If-None-Match"], [ivy], ["If-None-Match", '"x"']],
+  ],
+  "a header that would change what a write means": [
+    [`PUT ${id}`, ["Content-Range"], [ivy], ["Content-Range", "bytes 0-9/10"]],
+    [`DELETE ${id}`, ["If-None-Match"], noBody, ["If-None-Match", "*"]],
+    [`PATCH ${id}`, ["If-None-Match"], [set], ["If-None-Match", '"a"']],
+  ],
+  "a precondition that doesn't hold, or has no plant": [
+    [[`PUT ${id}`, `PATCH ${id}`], 412, [ivy], ["If-Match", '"other"', '""', 'W/"other"']],
+    [`DELETE ${id}`, 412, noBody, ["If-Match", '"other"', '""']],
+    [`PUT ${id}`, 412, [ivy], ["If-None-Match", "*"]],
+    ["PUT /plants/2", 412, [ivy], ["If-Match", "*", '"x"', 'W/"x"']],
+    [["GET /plants/2", "HEAD /plants/2", "DELETE /plants/2"], 404],
+    ["DELETE /plants/2", 404, noBody, ["If-Match", "*", '"x"', 'W/"x"']],
+    ["PATCH /plants/2", 404, [set], ["If-Match", null, "*"]],
+  ],
+  "a wrong put or patch": [
+    [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
+    [`PUT ${id}`, ["/id"], [{ ...ivy, id: 2 }]],
+    [`PUT ${id}`, [""], ["{"]],
+    [`PATCH ${id}`, [""], [{}, "[]"]],
+    [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
+    [`PATCH ${id}`, ["/species", "/tag"], [{ tag: 7, species: "x" }]],
+    [`PATCH ${id}`, ["/id"], [{ id: 1, tag: "x" }]],
+  ],
+  "a wrong parameter": [
+    [words("GET /plants?limit=", "-1 1.5 1.0  ten 2147483648 10000000000000000000 1e2"), ["limit"]],
+    [words("GET /plants?limit=", "0x1 %201 1%0A %D9%A1 %zz 007 %2B1 +1 -0"), ["limit"]],
+    [words("GET /plants?after=", " x 1.5 007 %2B7 -0"), ["after"]],
+    [words("GET /plants?after=", "9223372036854775808 -9223372036854775809"), ["after"]],
+    [words("GET /plants?include=", " name id,name id, ID %20id id&include=id"), ["include"]],
+    [words("GET /plants?order=", " down DESC -id desc&order=desc"), ["order"]],
+    [words("GET /plants?tag=", `${wrongTags[0]} ${longTag} %00 %ff %ed%a0%80 x&tag=x`), ["tag"]],
+    [words("GET /plants?q=", ` ${longSearch} %20 %E3%80%80%0A a%00 %ff %ed%a0%80 a&q=a`), ["q"]],
+    // Words of accents only.
+    [words("GET /plants?q=", "%C2%B4 %CC%81 fern+%C2%A8"), ["q"]],
+    [`GET ${id}?include=name`, ["include"]],
+    [words("GET /tags?after=", `${wrongTags[0]} %00 a&after=a`), ["after"]],
+    [["GET /tags?limit=-1", "GET /events?limit=1001"], ["limit"]],
+    ["GET /events?limit=0&after=-1&include=id", ["after", "include", "limit"]],
+    ["GET /events?limit=1", ["limit"], noBody, ["Accept", "text/event-stream"]],
+  ],
+  "a wrong bulk": [
+    [bulk, ["/1"], ["7", "null", "[]", '"Fern"', '{"name":"a",}'].map(withFern)],
+    [bulk, ["/1"], ["{]", '{"name":"a","id":01}', `${'{"name":"a"'.padEnd(4_096)}}`].map(withFern)],
+    [bulk, ["/1/name"], ['{"name":"a","n\\u0061me":"b"}'].map(withFern)],
+    [bulk, ["/1/__proto__"], ['{"name":"a","__proto__":{}}'].map(withFern)],
+    [
+      bulk,
+      ["/0/name", "/1/color", "/1/tag"],
+      [[{ name: "" }, { ...ivy, tag: null, color: 1 }, ivy]],
+    ],
+    [bulk, [""], ["", "{}", '{"name":"Fern"}', "null", "[", "[,]", "]", "[]", "[]]", "[]{}"]],
+    [bulk, [""], ['[{"name":"a"},]', '[{"name":"a"}}', '[{"name":"a"}{}]', '\ufeff[{"name":"a"}]']],
+    [`${bulk}?include=id`, ["/0/name", "include"], [[{}]]],
+    [bulk, 413, [below(10_001).map(() => ivy)]],
+  ],
+  "a wrong bulk delete or update": [
+    [bulkDelete, ["/ids"], ["{}", '{"ids":[]}', '{"ids":7}', '{"ids":[7],"ids":[8]}']],
+    [bulkDelete, ["/tag"], [{ ids: [7], tag: "" }]],
+    [bulkDelete, [""], ["[7]", '{"ids":[7]', '{"ids":[07]}']],
+    [bulkDelete, below(10).map((index) => `/ids/${index}`), [`{"ids":[${wrongNumbers}]}`]],
+    [bulkDelete, 413, [{ ids: below(10_001) }]],
+    [bulkUpdate, 413, [{ ids: below(10_001), set }]],
+    [bulkUpdate, ["/ids"], [{ set }, { ids: [], set }]],
+    [bulkUpdate, ["/set"], [{ ids: [1] }, { ids: [1], set: {} }, { ids: [1], set: [] }]],
+    [bulkUpdate, ["/set/tag"], [{ ids: [1], set: { tag: null } }]],
+    [bulkUpdate, ["/set/id", "/set/name"], [{ ids: [1], set: { id: 2, name: "" } }]],
+    [bulkUpdate, ["/ids/0", "/more", "/set/name"], [{ ids: ["1"], set: { name: "" }, more: 1 }]],
+  ],
+};
+
+onEachEngine(({ call, reader, anonymous, grow, list }) => {
+  test.each(Object.entries(refusals))("%s is refused, and changes nothing", async (_, rows) => {
+    await grow("Fern");
+    for (const [requests, expected, bodies = noBody, [name, ...values] = noHeader] of rows) {
+      const sent = [requests]
+        .flat()
+        .flatMap((request) =>
+          bodies.flatMap((body) =>
+            values.map((value) => ({ request, body, header: { [name]: value } })),
+          ),
+        );
+      for (const each of sent) {
+        const status = typeof expected === "number" ? expected : 400;
+        const reply = await call(each.request, status, each.body, each.header);
+        const places = status === expected ? expected : reply.errors;
+        expect({ ...each, places }).toEqual({ ...each, places: expected });
+      }
+    }
+    expect((await call("GET /me", 200)).json).toMatchObject({ plants: 1, lastEvent: 1 });
+  });
+
   test.each(Object.entries(allowed))(
     "%s lists its methods in Allow: for a preflight, and where another method is used",
     async (path, [allow, others]) => {
@@ -29,9 +211,9 @@ onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
       expect(methods(headers.get("Access-Control-Allow-Methods"))).toEqual(methods(allow));
       expect(headers.get("Access-Control-Allow-Headers")).toBe(sendable);
       expect(headers.get("Access-Control-Max-Age")).toBe("86400");
-      for (const method of others) {
+      for (const method of others.split(" ")) {
         const refused = await anonymous(`${method} ${path}`, 405);
-        expect(methods(refused.headers.get("Allow"))).toEqual(methods(allow));
+        expect(methods(refused.header("Allow"))).toEqual(methods(allow));
       }
     },
   );
@@ -44,16 +226,9 @@ onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
     expect((await anonymous(`GET ${path}?color=green`, 400)).errors).toEqual(["color"]);
   });
 
-  test.each([
-    ...["/nothing-here", "/plants/", "/plants/1/2", "/Plants", "/plants%2F1", "/plants/bulk/1"],
-    ...["/docs/", "/assets/x", "/tags/1", "/me/"],
-  ])("%s is 404, with a token and without", async (path) => {
-    await call(`GET ${path}`, 404);
-    await anonymous(`GET ${path}`, 404);
-  });
-
   test("path, method, token, scope, type, size, query and body are checked in this order", async () => {
     const wrong = ["{", { "Content-Type": "text/plain" }] as const;
+    await anonymous("GET /nothing-here", 404);
     await anonymous("PUT /nothing-here", 404, ...wrong);
     await anonymous("PUT /plants", 405, ...wrong);
     await anonymous("POST /plants?color=green", 401, ...wrong);
@@ -61,43 +236,32 @@ onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
     await anonymous("DELETE /plants/x", 401);
     await reader("POST /plants?color=green", 403, ...wrong);
     await reader("DELETE /plants/x", 403);
-    await call("POST /plants?color=green", 415, ...wrong);
+    const refused = await call("POST /plants?color=green", 415, ...wrong);
+    expect(refused.header("Accept")).toBe(json);
     await call("POST /plants?color=green", 413, { name: "x".repeat(70_000) });
-    await refuse("POST /plants?color=green", ["color", ""], "{");
+    expect((await call("POST /plants?color=green", 400, "{")).errors).toEqual(["", "color"]);
   });
 
-  test("every error of query, headers and body is listed, not only the first", async () => {
-    const body = '{"name":"","tag":5,"id":1.5,"color":1}';
-    const places = ["limit", "Idempotency-Key", "/name", "/tag", "/id", "/color"];
-    await refuse("POST /plants?limit=1", places, body, { "Idempotency-Key": "a b" });
-    const query = "limit=x&after=y&include=z&order=up&q=&tag=%00&color=green";
-    const names = ["limit", "after", "include", "order", "q", "tag", "color"];
-    await refuse(`GET /plants?${query}`, names);
-  });
-
-  test("each error is listed once, and 100 at most", async () => {
-    const repeated = Array.from({ length: 150 }, (_, index) => `a${index}&a${index}`).join("&");
-    const { json, errors } = await call(`GET /plants?${repeated}`, 400);
-    expect([json.errors.length, errors.length]).toEqual([100, 100]);
+  test("every error of query, headers and body is listed, each once, and 100 at most", async () => {
+    const body = { name: "", tag: 5, id: 1.5, color: 1 };
+    const { errors } = await call("POST /plants?limit=1", 400, body, { [key]: "a b" });
+    expect(errors).toEqual(["/color", "/id", "/name", "/tag", key, "limit"]);
+    const query = "after=y&color=green&include=z&limit=x&order=up&q=&tag=%00";
+    const names = ["after", "color", "include", "limit", "order", "q", "tag"];
+    expect((await call(`GET /plants?${query}`, 400)).errors).toEqual(names);
+    const repeated = below(150).map((index) => `a${index}&a${index}`);
+    for (const reply of [
+      await call(`GET /plants?${repeated.join("&")}`, 400),
+      await call(bulk, 400, Array(150).fill({})),
+    ]) {
+      expect([reply.json.errors.length, reply.errors.length]).toEqual([100, 100]);
+    }
   });
 
   test("detail shows a name that reverses text or moves the cursor in its escaped form", async () => {
     const reply = await call("POST /plants", 400, { name: "Fern", "\u202eevil\u009b": 1 });
     expect(reply.errors).toEqual(["/\u202eevil\u009b"]);
     expect(reply.json.detail).not.toMatch(/\p{Cc}|\p{Cf}/u);
-  });
-
-  test.each([
-    ...["text/plain", "application/problem+json", "application/json-patch+json", "json", ""],
-    ...["application/x-www-form-urlencoded", `${json}, ${json}`, `${json}; charset=latin1`, null],
-  ])("a body whose Content-Type is %p is 415", async (type) => {
-    await call("POST /plants", 415, fern, { "Content-Type": type });
-    await call("PUT /plants/1", 415, fern, { "Content-Type": type });
-    expect(await list()).toEqual([]);
-  });
-
-  test("a body with a Content-Encoding is 415", async () => {
-    await call("POST /plants", 415, fern, { "Content-Encoding": "gzip" });
   });
 
   test.each(["; charset=utf-8", ";charset=UTF-8", ' ; charset="utf-8"'])(
@@ -107,81 +271,34 @@ onEachEngine(({ call, reader, anonymous, refuse, fetch, list, grow }) => {
     },
   );
 
-  test("a body that is not one JSON object in UTF-8 is 400, and stores nothing", async () => {
-    const broken = ["{", "", '{"name":"Fern"}{}', '{"name":"Fern",}', "{'name':'Fern'}", undefined];
-    const others = ["null", "7", '"Fern"', "[]", '[{"name":"Fern"}]', '\ufeff{"name":"Fern"}'];
-    for (const body of [...broken, ...others, "[".repeat(60_000)]) {
-      await refuse("POST /plants", [""], body);
-    }
-    for (const bytes of ["\xc3\x28", "\xff", "\xc0\x80", "\xed\xa0\x80"]) {
-      await refuse("POST /plants", [""], Buffer.from(`{"name":"Fern ${bytes}"}`, "latin1"));
-    }
-    expect(await list()).toEqual([]);
-  });
-
-  test.each(["GET /plants?limit=1", "DELETE /plants/1", "GET /plants/1", "GET /me", "GET /tags"])(
-    "a body where none is taken is 400: %s",
-    async (request) => {
-      await grow("Fern");
-      const response = await fetch(request, undefined, { "Content-Length": "2" });
-      expect([response.status, (await response.json()).errors[0].pointer]).toEqual([400, ""]);
-      expect(await list()).toEqual(["Fern"]);
-    },
-  );
-
-  test.each([
-    ["color", "/color"],
-    ["Name", "/Name"],
-    ["__proto__", "/__proto__"],
-    ["a/b~c", "/a~1b~0c"],
-    ["name", "/name"],
-    ["\\u006eame", "/name"],
-  ])("an unknown or repeated field is 400 and named: %s", async (field, pointer) => {
-    await refuse("POST /plants", [pointer], `{"name":"Fern","${field}":"green"}`);
-  });
-
-  test.each(["color", "offset", "Limit", "__proto__", ""])(
-    "an unknown query parameter is 400 and named: %p",
-    async (name) => {
-      for (const request of ["GET /plants", "DELETE /plants/1", "GET /plants/1", "GET /me"]) {
-        await refuse(`${request}?${name}=3`, [name]);
-      }
-      await refuse(`POST /plants?${name}=3`, [name], fern);
-      await refuse(`PUT /plants/1?${name}=3`, [name], fern);
-    },
-  );
-
-  test("a malformed Host is 400", async () => {
-    for (const Host of ["a/b?c", "a b", "a,b", "user@host", "host:port", "[::1", "a, a", ""]) {
-      await refuse("GET /plants", ["Host"], undefined, { Host });
-    }
-  });
-
   test("the caller's X-Request-Id comes back, unless it is malformed or holds a token", async () => {
-    const idFor = async (id: string) => {
+    const isKept = async (id: string) => {
       const headers = { "X-Request-Id": id };
       const refused = await anonymous("GET /plants", 401, undefined, headers);
       const taken = await call("GET /plants", 200, undefined, headers);
-      return [refused.header("X-Request-Id") === id, taken.header("X-Request-Id") === id];
+      return [refused, taken].map((reply) => reply.header("X-Request-Id") === id);
     };
     for (const id of ["a", "-", "A-1._z", "x".repeat(128)]) {
-      expect([id, ...(await idFor(id))]).toEqual([id, true, true]);
+      expect([id, ...(await isKept(id))]).toEqual([id, true, true]);
     }
     const tokens = [makeToken(), `Bearer-${makeToken()}`, makeToken().slice(0, 26)];
     for (const id of ["x".repeat(129), "a b", "a/b", "a,b", 'a"b', "\u00e9", "", ...tokens]) {
-      expect([id, ...(await idFor(id))]).toEqual([id, false, false]);
+      expect([id, ...(await isKept(id))]).toEqual([id, false, false]);
     }
     const replies = await Promise.all([1, 2, 3].map(() => anonymous("GET /healthz", 200)));
     expect(new Set(replies.map((reply) => reply.header("X-Request-Id"))).size).toBe(3);
   });
 
   test.each([
-    ["POST /plants", 201, 64 * 1024, '{"name":"Fern"}'],
-    ["PUT /plants/1", 201, 64 * 1024, '{"name":"Fern"}'],
-    ["POST /plants/bulk", 200, 1024 * 1024, '[{"name":"Fern"}]'],
-    ["POST /plants/bulk-delete", 200, 256 * 1024, '{"ids":[7]}'],
-  ])("%s is %d with %d bytes, and 413 with one more", async (request, status, bytesMax, body) => {
-    await call(request, 413, body.padEnd(bytesMax + 1));
-    await call(request, status, body.padEnd(bytesMax));
+    ["POST /plants", 201, 64, '{"name":"Fern"}'],
+    ["PUT /plants/1", 201, 64, '{"name":"Fern"}'],
+    ["PATCH /plants/1", 404, 64, '{"name":"Fern"}'],
+    [bulk, 200, 1_024, '[{"name":"Fern"}]'],
+    [bulkDelete, 200, 256, '{"ids":[7]}'],
+    [bulkUpdate, 200, 256, '{"ids":[7],"set":{"tag":"x"}}'],
+  ])("%s is %d with %d KiB, and 413 with one byte more", async (request, status, kib, body) => {
+    await call(request, 413, body.padEnd(kib * 1_024 + 1));
+    expect(await list()).toEqual([]);
+    await call(request, status, body.padEnd(kib * 1_024));
   });
 });
