@@ -1,4 +1,4 @@
-/** What else browsers show of the service, under a base path: the API reference, and other sites. */
+/** What else a browser meets, under a base path: the API reference, and the client on a site. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { buildClientPackage } from "../../scripts/build-client.ts";

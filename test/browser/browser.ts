@@ -98,7 +98,8 @@ async function makePage(options: BrowserContextOptions): Promise<Page> {
 }
 
 /**
- * Expects no barriers to access, in light and dark colors, or none that break `rules`. Takes pictures if they are wanted. Costs a second, so one test inspects a view.
+ * Expects no barriers to access, in light and dark colors, or none that break `rules`. Takes
+ * pictures if they are wanted. Costs a second, so a test inspects what no other one shows.
  */
 export async function inspect(page: Page, name: string, rules?: string[]): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
