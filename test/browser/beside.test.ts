@@ -17,9 +17,6 @@ const site = Bun.serve({
     "/": new Response("<!doctype html><title>A page</title><link rel=icon href='data:,'>", {
       headers: { "content-type": "text/html" },
     }),
-    // Where a page goes after the test, and what a browser asks for there.
-    "/healthz": new Response("ok"),
-    "/favicon.ico": new Response(null, { status: 204 }),
     "/client/:file": ({ params }) => new Response(Bun.file(join(folder.path, params.file))),
   },
 });

@@ -56,8 +56,6 @@ export async function openPage(
         sessionStorage.clear();
         localStorage.clear();
       });
-      // Of the same site, which keeps the renderer's process and what it has compiled.
-      await page.goto(new URL("healthz", url).href);
       idlePages.set(kind, page);
     },
   };
