@@ -101,10 +101,20 @@ test("events before one that is no longer kept are read from the oldest on, with
   expect(requests).toEqual(["999902", "null", "999900", "null"]);
 });
 
-test("a feed goes on where it stopped while it was hidden, and skips what it missed", async () => {
+test("a feed waits for responses, goes on where it stopped while it was hidden, and skips what it missed", async () => {
   const token = await makeGarden(["Fern"]);
-  const api = new Api({ url, token, fetch });
   const seen: string[] = [];
+  let looks = 0;
+  const api = new Api({
+    url,
+    token,
+    async fetch(target, init) {
+      const response = await fetch(target, init);
+      // The stream is faster than the response.
+      if (init.method === "POST") await until(() => looks >= 2 || seen.length > 0);
+      return response;
+    },
+  });
   const asked: (number | undefined)[] = [];
   let isGone = false;
   const feed = new Feed(
@@ -123,12 +133,16 @@ test("a feed goes on where it stopped while it was hidden, and skips what it mis
     },
     {
       onEvents: (events) => seen.push(...events.map(({ plant }) => plant.name)),
-      isBusy: () => false,
+      isBusy() {
+        looks++;
+        return api.isWriting;
+      },
       onMissed: () => seen.push("missed"),
     },
   );
   feed.start((await api.me()).lastEvent);
   await api.create({ name: "Ivy" });
+  expect(seen).toEqual([]);
   await until(() => seen.includes("Ivy"));
   feed.setHidden(true);
   await api.create({ name: "Moss" });

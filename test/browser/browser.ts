@@ -28,11 +28,6 @@ export function watchPages(): void {
   afterEach(() => expect(troubles.splice(0)).toEqual([]));
 }
 
-export interface PageOptions extends BrowserContextOptions {
-  /** No other test uses the page, before or after. */
-  readonly isFresh?: boolean;
-}
-
 export interface OpenPage {
   readonly page: Page;
   [Symbol.asyncDispose](): Promise<void>;
@@ -41,32 +36,26 @@ export interface OpenPage {
 /** Opening a page takes several times as long as loading another address, so tests share pages. */
 const idlePages = new Map<string, Page>();
 
-/** The only origins that pages may call. */
-let allowedOrigins: readonly string[] = [];
+/** The only hosts that pages may call. */
+const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
 
-/** The page may call its own service, and the others given. */
 export async function openPage(
   url: string,
-  options: PageOptions = {},
-  others: readonly string[] = [],
+  options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const kind = JSON.stringify(options);
   const page = idlePages.get(kind) ?? (await makePage(options));
   idlePages.delete(kind);
-  allowedOrigins = [url, ...others].map((each) => new URL(each).origin);
   await page.mouse.move(0, 0);
   await page.goto(url);
   return {
     page,
     async [Symbol.asyncDispose]() {
-      if (options.isFresh) return page.context().close();
       await page.unrouteAll({ behavior: "ignoreErrors" });
       await page.evaluate(() => {
         sessionStorage.clear();
         localStorage.clear();
       });
-      // Of the same site, which keeps the renderer's process and what it has compiled.
-      await page.goto(new URL("healthz", url).href).catch(() => page.goto("about:blank"));
       idlePages.set(kind, page);
     },
   };
@@ -75,47 +64,48 @@ export async function openPage(
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-async function makePage({ isFresh, ...options }: PageOptions): Promise<Page> {
+async function makePage(options: BrowserContextOptions): Promise<Page> {
   if (!browser) throw new Error("There is no browser.");
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: "reduce",
+    permissions: ["clipboard-read"],
     ...options,
   });
   // A deadline, not a measure: the machine may be busy.
   context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
-  page.on("console", (message) => {
+  // Of all its pages: one may open another.
+  context.on("weberror", (webError) => troubles.push(`error: ${webError.error().message}`));
+  context.on("console", (message) => {
     const isRefusal =
       refusal.test(message.text()) && /\/(?:plants|me|tags|events)\b/.test(message.location().url);
     if (["error", "warning"].includes(message.type()) && !isRefusal) troubles.push(message.text());
   });
-  page.on("request", (request) => {
-    const { origin, protocol } = new URL(request.url());
-    if (protocol !== "data:" && !allowedOrigins.includes(origin)) troubles.push(request.url());
+  context.on("request", (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (protocol !== "data:" && !ownHosts.includes(hostname)) troubles.push(request.url());
   });
-  await page.addInitScript(() => {
+  await context.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
       setTimeout(() => {
         throw new Error(`policy: ${violatedDirective} ${blockedURI}`);
       });
     });
   });
-  return page;
+  return context.newPage();
 }
 
 /**
- * Expects no barriers to access, in light and dark colors, or none that break `onlyRule`. Takes
+ * Expects no barriers to access, in light and dark colors, or none that break `rules`. Takes
  * pictures if they are wanted. Costs a second, so a test inspects what no other one shows.
  */
-export async function inspect(page: Page, name: string, onlyRule?: string): Promise<void> {
+export async function inspect(page: Page, name: string, rules?: string[]): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
-    const rule = colorScheme === "light" ? onlyRule : "color-contrast";
-    const barriers = await findBarriers(page, rule);
+    const wanted = colorScheme === "light" ? rules : ["color-contrast"];
+    const barriers = await findBarriers(page, wanted);
     expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
   await page.emulateMedia({ colorScheme: null });
@@ -128,16 +118,16 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-async function findBarriers(page: Page, onlyRule?: string): Promise<string[]> {
-  return page.evaluate(async (rule) => {
+function findBarriers(page: Page, rules?: string[]): Promise<string[]> {
+  return page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
     const { violations } = await axe.run({
       resultTypes: ["violations"],
       preload: false,
-      ...(rule && { runOnly: [rule] }),
+      ...(runOnly && { runOnly }),
     });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
     );
-  }, onlyRule);
+  }, rules);
 }

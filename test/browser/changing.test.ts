@@ -1,10 +1,11 @@
-/** Changing a garden in the console: adding, deleting, undoing, and responses that go astray. */
+/** Changing plants in the console, one by one and many at a time, while others do, too. */
 import { expect } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { inspect } from "./browser.ts";
 import {
   deletePlants,
   makeGarden,
+  type OpenGarden,
   openCard,
   setHidden,
   shownNames,
@@ -37,6 +38,27 @@ async function add(page: Page, name: string, id = ""): Promise<void> {
   await page.click("#add-button");
 }
 
+async function chooseFile(page: Page, lines: readonly string[], note: RegExp): Promise<void> {
+  const buffer = Buffer.from(lines.join("\r\n"));
+  await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/plain", buffer });
+  await page.locator("#transfer-note", { hasText: note }).waitFor();
+}
+
+async function openForm(page: Page, name: string): Promise<void> {
+  await openCard(page, name);
+  await page.click("#plant-edit");
+  await page.waitForSelector("#edit-name:focus");
+}
+
+/** Somebody else. */
+async function change({ call }: OpenGarden, name: string, tag: string): Promise<void> {
+  expect((await call("PUT /plants/1", JSON.stringify({ name, tag }))).status).toBe(200);
+}
+
+function checkedNames(page: Page): Promise<string[]> {
+  return page.locator(".row:has(:checked) .name").allTextContents();
+}
+
 testGarden(
   "adding works from an empty garden, with every digit of an id, and shows errors at fields",
   {},
@@ -56,13 +78,8 @@ testGarden(
     expect(await stored()).toEqual(await shownNames(page));
 
     await page.fill("#add-tag", "t".repeat(101));
-    for (const [name, id] of [
-      ["", ""],
-      ["Acer", "7x"],
-    ] as const) {
-      await add(page, name, id);
-      await page.waitForSelector(`#add-${name === "" ? "name" : "id"}:invalid:focus`);
-    }
+    await add(page, "Acer", "7x");
+    await page.waitForSelector("#add-id:is([aria-invalid=true], :invalid):focus");
     await add(page, " ", "9223372036854775808");
     await page.waitForSelector("#add-name[aria-invalid=true]:focus");
     for (const field of ["name", "tag", "id"]) {
@@ -74,24 +91,6 @@ testGarden(
     await add(page, "Calathea orbifolia", "1");
     await page.waitForSelector("#add-id[aria-invalid=true]:focus");
     expect(await page.inputValue("#add-name")).toBe("Calathea orbifolia");
-  },
-);
-
-const rightToLeft = { name: "שושנה (2", tag: "גן" };
-const markup = { name: "<img src=x onerror=alert(1)>", tag: "<b>bold</b>" };
-
-testGarden(
-  "names are shown as they are: never as HTML, and never reordering what is around them",
-  { plants: [rightToLeft, markup] },
-  async ({ page }) => {
-    await page.waitForSelector("#rows .row");
-    expect(await shownNames(page)).toEqual([rightToLeft.name, markup.name]);
-    expect(await page.locator("#garden img, #garden b").count()).toBe(0);
-    for (const place of ["#rows .name", "#rows .tag", ".chip"]) {
-      expect(await page.locator(`${place} bdi`).count()).toBe(2);
-    }
-    await deletePlants(page, rightToLeft.name);
-    expect(await page.textContent("#undo-text bdi")).toBe(rightToLeft.name);
   },
 );
 
@@ -127,16 +126,26 @@ testGarden(
   },
 );
 
+const rightToLeft = { name: "שושנה (2", tag: "גן" };
+const markup = { name: "<img src=x onerror=alert(1)>", tag: "<b>bold</b>" };
+
 testGarden(
-  "deleting is done at once, and undone with the same id, step by step, until it is dismissed",
-  { plants: somePlants },
+  "deleting is done at once and undone with the same id, step by step; names are never HTML, and reorder nothing around them",
+  { plants: [rightToLeft, markup, ...somePlants] },
   async ({ page, stored }) => {
-    const names = somePlants.map(({ name }) => name);
-    await deletePlants(page, "Olea europaea", "Aloë vera");
-    expect(await stored()).toHaveLength(10);
+    const names = [rightToLeft, markup, ...somePlants].map(({ name }) => name);
+    expect(await shownNames(page)).toEqual(names);
+    await page.waitForSelector(".chip");
+    expect(await page.locator("#garden img, #garden b").count()).toBe(0);
+    expect(
+      await page.locator("#rows .name bdi, #rows .tag bdi, .chip bdi").allTextContents(),
+    ).toEqual(expect.arrayContaining([rightToLeft.name, rightToLeft.tag, markup.name, markup.tag]));
+    await deletePlants(page, "Olea europaea", rightToLeft.name);
+    expect(await page.textContent("#undo-text bdi")).toBe(rightToLeft.name);
+    expect(await stored()).toHaveLength(12);
     await inspect(page, "deleting");
     await page.click("#undo-button");
-    await page.waitForSelector("#notice:has-text('“Aloë vera” is back.')");
+    await page.waitForSelector(`#notice:has-text('“${rightToLeft.name}” is back.')`);
     expect(await page.textContent("#undo-text")).toBe("“Olea europaea” was deleted.");
     await page.click("#undo-button");
     await page.waitForSelector("#undo", { state: "hidden" });
@@ -145,7 +154,7 @@ testGarden(
     await deletePlants(page, "Ficus lyrata");
     await page.click("#undo-close");
     await page.keyboard.press("z");
-    expect(await stored()).toHaveLength(11);
+    expect(await stored()).toHaveLength(13);
   },
 );
 
@@ -158,9 +167,7 @@ testGarden(
     await openCard(page, "Fern");
     await rename("Royal fern");
     await page.click("#plant-delete");
-    await page.waitForSelector(
-      "#plant-note:has-text('It was “Fern”, tagged “hall”, and is “Royal fern” now.')",
-    );
+    await page.waitForSelector("#plant-note:has-text('It was “Fern”, tagged “hall”')");
     expect(await page.textContent("#plant-title")).toBe("Royal fern");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#plant", { state: "hidden" });
@@ -201,7 +208,223 @@ testGarden(
     await page.focus(".opener");
     await page.keyboard.press("Delete");
     await page.keyboard.press("Enter");
-    await page.waitForSelector("#plant-fields:visible");
+    await page.waitForSelector("#plant[open]");
     expect(await page.locator(writing).count()).toBe(0);
+  },
+);
+
+testGarden(
+  "an import shows what it would do, names invalid rows, and sends nothing before it is told to",
+  {},
+  async ({ page, stored }) => {
+    await page.waitForSelector("#first-file");
+    const rows = ["id;name;tag", ";Aloe;hall", "x; ;", "1;Fern;hall", "7;=1+1;a tag, with commas"];
+    await chooseFile(page, rows, /^Nothing was sent: 1 of 4 rows is invalid\. Fix it and import/);
+    expect(await page.textContent("#transfer-problems li")).toMatch(/^Line 3 the id must be an/);
+    await inspect(page, "import-invalid");
+    await chooseFile(page, rows.toSpliced(2, 1), /^3 rows, all valid\./);
+    await page.locator("text=Aloe").first().waitFor();
+    expect(await stored()).toEqual([]);
+    await page.keyboard.press("Enter");
+    await waitForTitle(page, "3 plants");
+    await page.click("#transfer-actions button:text-is('Close')");
+    await page.waitForSelector("#garden-title:focus");
+  },
+);
+
+testGarden(
+  "editing works by keys, and list, tags and count show the change at once",
+  { plants: somePlants },
+  async ({ page, call }) => {
+    const { keyboard } = page;
+    await page.focus(".opener:has-text('Ocimum')");
+    await keyboard.press("Enter");
+    await page.focus("#plant-edit");
+    await keyboard.press("Enter");
+    await page.waitForSelector("#edit-name:focus");
+    await keyboard.press("ControlOrMeta+a");
+    await keyboard.type("Ocimum sanctum");
+    await keyboard.press("Tab");
+    await keyboard.press("ControlOrMeta+a");
+    await keyboard.type("kitchen");
+    await keyboard.press("Enter");
+    await page.waitForSelector("#notice:has-text('“Ocimum sanctum” was saved.')");
+    await page.waitForSelector(".opener:has-text('Ocimum sanctum'):focus");
+    await page.waitForSelector(".chip:has-text('kitchen 2')");
+    await page.waitForSelector(".chip:has-text('herbs 3')");
+    const stored = await (await call("GET /plants/5")).json();
+    expect(stored).toEqual({ name: "Ocimum sanctum", tag: "kitchen" });
+
+    // Out of the list of its tag, too, and the keyboard goes on from somewhere.
+    await page.click(".chip:has-text('kitchen')");
+    await waitForTitle(page, "2 plants");
+    await openForm(page, "Aloë vera");
+    await page.fill("#edit-tag", "");
+    await page.click("#edit-save");
+    await waitForTitle(page, "1 plant");
+    await page.waitForSelector("#garden-title:focus");
+  },
+);
+
+testGarden(
+  "editing starts from what the service has, and shows what somebody else changed in between",
+  { plants: [{ name: "Fern", tag: "hall" }] },
+  async (garden) => {
+    const { page, stored } = garden;
+    await change(garden, "Tree fern", "shade");
+    await openCard(page, "Fern");
+    await page.waitForSelector("#plant-title:has-text('Tree fern')");
+    await page.click("#plant-edit");
+    await page.fill("#edit-name", "My fern");
+    await change(garden, "Royal fern", "");
+    await page.click("#edit-save");
+    await page.waitForSelector("#plant-note:has-text(' changed this plant (')");
+    await page.waitForSelector("#plant:has-text('“Royal fern”')");
+    // Only they changed the tag.
+    expect(await page.inputValue("#edit-tag")).toBe("");
+    await inspect(page, "edit-conflict");
+    // The focused button loses neither version.
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#edit-name:focus");
+    expect(await page.inputValue("#edit-name")).toBe("My fern");
+    await page.click("#edit-cancel:text-is('Discard yours')");
+    expect(await shownNames(page)).toEqual(["Royal fern"]);
+
+    await openForm(page, "Royal fern");
+    await page.fill("#edit-name", "My fern");
+    for (const name of ["Theirs", "Theirs again"]) {
+      await change(garden, name, "");
+      await page.click("#edit-save");
+      await page.waitForSelector(`#plant:has-text('“${name}”')`);
+      expect(await stored()).toEqual([name]);
+    }
+    await page.click("#edit-save:text-is('Save yours instead')");
+    await page.waitForSelector("#notice:has-text('“My fern” was saved.')");
+    expect(await stored()).toEqual(["My fern"]);
+  },
+);
+
+testGarden(
+  "editing asks before it drops text, and adds a plant again that somebody deleted",
+  { plants: somePlants.slice(0, 3) },
+  async ({ page, call, stored }) => {
+    await call("DELETE /plants/1");
+    await openCard(page, "Monstera");
+    await page.waitForSelector("#plant-note:has-text(' deleted this plant (')");
+    expect(await page.locator("#plant button:visible").allTextContents()).toEqual([
+      "Add it again",
+      "Close",
+    ]);
+    await page.click("#plant-close");
+    expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
+    await openForm(page, "Ficus");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#plant", { state: "hidden" });
+    await openForm(page, "Ficus");
+    await page.fill("#edit-name", "Ficus elastica");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#confirm-title:has-text('Discard your changes?')");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#confirm", { state: "hidden" });
+    await call("DELETE /plants/2");
+    await page.click("#edit-save");
+    await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
+    await page.waitForSelector("#edit-resume:focus");
+    expect(await page.isVisible("#edit-save")).toBe(false);
+    await page.press("#edit-name", "Enter");
+    await page.click("#plant-again:text-is('Add it again')");
+    await page.waitForSelector("#notice:has-text('“Ficus elastica” was added with the id 2.')");
+    expect(await stored()).toEqual(["Ficus elastica", "Dryopteris filix-mas"]);
+  },
+);
+
+testGarden(
+  "plants are selected by clicks, by Shift for a range and by keys, and deleted together",
+  { plants: somePlants },
+  async ({ page, stored }) => {
+    const names = somePlants.map(({ name }) => name);
+    await page.click("#select");
+    expect(await page.isVisible("#delete-selected")).toBe(false);
+    await page.click(".row:has-text('Ficus')");
+    await page.click(".row:has-text('Thymus')", { modifiers: ["Shift"] });
+    expect(await checkedNames(page)).toEqual(names.slice(1, 6));
+    await page.click(".row:has-text('Dryopteris') input");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Space");
+    expect(await checkedNames(page)).toEqual(names.slice(3, 6));
+    expect(await page.textContent("#selection-note")).toBe("3 selected");
+    await inspect(page, "selecting");
+    await page.keyboard.press("Escape");
+    expect(await page.locator("#rows input").count()).toBe(0);
+
+    await page.keyboard.press("x");
+    await page.focus("#filter");
+    for (const key of ["ArrowDown", "Space", "ArrowDown", "ArrowDown"]) {
+      await page.keyboard.press(key);
+    }
+    await page.keyboard.press("Shift+Space");
+    await page.keyboard.press("Shift+ArrowDown");
+    await page.click("#delete-selected:text-is('Delete 4 plants')");
+    await page.waitForSelector("#undo:has-text('4 plants were deleted.')");
+    expect(await stored()).toEqual(names.slice(4));
+    expect(await shownNames(page)).toEqual(names.slice(4));
+    expect(await page.isVisible("#selection")).toBe(false);
+    await page.keyboard.press("z");
+    await page.waitForSelector("#notice:has-text('4 plants are back.')");
+    expect(await shownNames(page)).toEqual(names);
+    expect(await stored()).toEqual(names);
+  },
+);
+
+const many = Array.from({ length: 1_300 }, (_, index) => ({
+  name: `Plant ${index + 1}`,
+  tag: index % 2 === 0 ? "even" : "odd",
+}));
+
+testGarden(
+  "all plants that match get another tag or are deleted after a confirmation, loaded or not",
+  { plants: many },
+  async ({ page, stored }) => {
+    await page.click(".chip:has-text('odd')");
+    await waitForTitle(page, "650 plants");
+    await page.fill("#filter", "plant 12");
+    await waitForTitle(page, "72 plants");
+    await page.click("#select");
+    await page.click("#select-all:text-is('Select all 72 that match')");
+    await page.click("#tag-selected");
+    await page.waitForSelector("#new-tag:focus");
+    await page.keyboard.type("hall");
+    await inspect(page, "tagging");
+    await page.click("#tag-button:text-is('Change 72 plants')");
+    await page.waitForSelector("#undo:has-text('72 plants have the tag “hall” now.')");
+    await page.waitForSelector(".chip:has-text('hall 72')");
+    await page.waitForSelector("#no-match");
+    await page.click("#undo-button");
+    await waitForTitle(page, "72 plants");
+
+    await page.press("#filter", "Escape");
+    await waitForTitle(page, "1,300 plants");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("x");
+    await page.click("#select-all:text-is('Select all 1,300 plants')");
+    await page.waitForSelector("#select-all:text-is('Select none')");
+    await page.click("#delete-selected:text-is('Delete 1,300 plants')");
+    await page.waitForSelector("#confirm[open] #confirm-title:text-is('Delete the whole garden?')");
+    await inspect(page, "delete-garden");
+    // The focused button and Escape mean no, and the selection stays.
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#confirm", { state: "hidden" });
+    await page.click("#delete-selected");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#confirm", { state: "hidden" });
+    expect(await page.textContent("#selection-note")).toBe("1,300 selected");
+    expect(await stored()).toHaveLength(1_300);
+    await page.click(".row:has-text('Plant 1')");
+    await page.click("#delete-selected:text-is('Delete 1,299 plants')");
+    await page.click("#confirm-yes:text-is('Delete 1,299 plants')");
+    await page.waitForSelector("#undo:has-text('1,299 plants were deleted.')");
+    expect(await stored()).toEqual(["Plant 1"]);
+    await page.click("#undo-button");
+    await waitForTitle(page, "1,300 plants");
   },
 );

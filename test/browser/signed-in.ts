@@ -1,11 +1,11 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
 import { afterAll, beforeAll, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { type RunningService, startService } from "../end-to-end/running-service.ts";
 import { create } from "../storage/tested-storage.ts";
-import { isBrowserMissing, openPage, type PageOptions, watchPages } from "./browser.ts";
+import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
 
 let gardens = 0;
 
@@ -63,7 +63,7 @@ export interface OpenGarden {
   stored(): Promise<string[]>;
 }
 
-export interface GardenOptions extends PageOptions {
+export interface GardenOptions extends BrowserContextOptions {
   readonly plants?: readonly NewPlant[];
   readonly access?: Partial<NewToken>;
   /** Unless the test signs in by itself. */
@@ -71,11 +71,12 @@ export interface GardenOptions extends PageOptions {
 }
 
 /** The tests of a file share a service. Returns what makes such a test. */
-export function useConsole(args: readonly string[] = []) {
+export function useConsole() {
   watchPages();
   let service: RunningService;
   beforeAll(async () => {
-    service = await startService({ args });
+    // Each thread hears of a revocation by itself, and a page may have another one than the test.
+    service = await startService({ args: ["--threads", "1"] });
   });
   afterAll(() => service?.[Symbol.asyncDispose]());
 
