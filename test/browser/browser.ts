@@ -69,7 +69,6 @@ async function makePage(options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: "reduce",
-    permissions: ["clipboard-read"],
     ...options,
   });
   // A deadline, not a measure: the machine may be busy.

@@ -1,7 +1,7 @@
 /** The console while others work in the same garden, in a real browser. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { openFaultyProxy } from "../client/faulty-proxy.ts";
+import { FaultyProxy } from "../faulty-proxy.ts";
 import { inspect } from "./browser.ts";
 import {
   makeGarden,
@@ -146,7 +146,7 @@ testGarden(
   "the page says that the service is away, and goes on",
   { plants: somePlants.slice(0, 5), isSignedIn: false },
   async ({ page, service, token, call }) => {
-    const proxy = await openFaultyProxy(service.url);
+    const proxy = await FaultyProxy.open(service.url);
     await page.goto(`${proxy.url}/`);
     await signIn(page, token);
     await page.waitForSelector(".chip");
@@ -154,7 +154,7 @@ testGarden(
     await page.waitForSelector("#offline:has-text('Not connected, trying again')");
     await inspect(page, "offline");
     await call("POST /plants", JSON.stringify({ name: "Ivy", tag: "wall" }));
-    const next = await openFaultyProxy(service.url, Number(new URL(proxy.url).port));
+    const next = await FaultyProxy.open(service.url, Number(new URL(proxy.url).port));
     await page.waitForSelector(".row:has-text('Ivy')");
     await page.waitForSelector("#offline", { state: "detached" });
     await waitForTitle(page, "6 plants");
