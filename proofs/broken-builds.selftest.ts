@@ -158,7 +158,7 @@ broken(
   "stores events in a second transaction",
   byPowerCuts,
   /a write without its event/,
-  later("storeEvent.run(garden, seq, atMs, type, user, id, name, tag);"),
+  later("storeEvent.run(garden, seq, atMs, type, user, plant.id, ...contentValues(plant));"),
 );
 broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |duplicated: /, [
   "domain/rules.ts",

@@ -4,7 +4,7 @@ import { PlantStoreError } from "./errors.ts";
 import type { EventPage, EventReader } from "./ports.ts";
 
 /** Of names and tags: bounds what a page takes in memory. */
-const pageTextMax = 32 * 1024;
+const pageCharactersMax = 32 * 1024;
 
 export class Events {
   readonly #reader: EventReader;
@@ -24,10 +24,15 @@ export class Events {
     { garden }: Pick<Caller, "garden">,
     after: number | undefined,
     count: number,
-    textMax = pageTextMax,
+    charactersMax = pageCharactersMax,
   ): Promise<EventPage> {
     if (!this.#isOn) throw new PlantStoreError("not-found", eventsOff);
-    const { events, lastEvent } = await this.#reader.readEvents(garden, after, count, textMax);
+    const { events, lastEvent } = await this.#reader.readEvents(
+      garden,
+      after,
+      count,
+      charactersMax,
+    );
     const first = events[0]?.seq ?? lastEvent + 1;
     if (after !== undefined && first !== after + 1) throw gone;
     const gapAt = events.findIndex(({ seq }, index) => seq !== first + index);

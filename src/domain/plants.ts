@@ -4,6 +4,7 @@
  */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
+import { toKeyUse } from "./keys.ts";
 import {
   type PlantQuery,
   type PlantScan,
@@ -15,13 +16,14 @@ import {
 } from "./lists.ts";
 import {
   contentOf,
+  countCharacters,
   type Plant,
   type PlantChange,
   type PlantContent,
   type PlantDraft,
   type PlantId,
   plantIdMin,
-  textLength,
+  toPlant,
 } from "./plant.ts";
 import type {
   CreateWrite,
@@ -48,14 +50,13 @@ interface ListQuery extends PlantQuery {
   readonly search?: string | undefined;
 }
 
-const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /**
  * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
  * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
  * long names take longer to store, so fewer of them share a commit.
  */
 export const groupPlantsMax = 256;
-export const groupTextMax = 16 * 1024;
+export const groupCharactersMax = 16 * 1024;
 
 export class Plants {
   readonly #reader: PlantReader;
@@ -75,7 +76,7 @@ export class Plants {
   async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
     const outcome = await this.#writer.write(this.#toWrite(caller, draft, idempotencyKey));
     if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
-    return { id: outcome.id, ...contentOf(draft), replayed: outcome.replayed };
+    return { ...toPlant(outcome.id, draft), replayed: outcome.replayed };
   }
 
   /** Creates plants independently of each other, and reports each outcome. See `#writeMany`. */
@@ -128,7 +129,7 @@ export class Plants {
     content: PlantContent,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const plant = { id, ...contentOf(content) };
+    const plant = toPlant(id, content);
     const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
     const outcome = await this.#writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
@@ -201,9 +202,9 @@ export class Plants {
     let hasChanged = false;
     for (let start = 0, end = 0; start < items.length; start = end) {
       const group: Write[] = [];
-      for (let text = 0; end < items.length && isOpen(group, text); end++) {
+      for (let characters = 0; end < items.length && isOpen(group, characters); end++) {
         const write = toWrite(items[end] as Item, end);
-        text += textOf(write);
+        characters += charactersOf(write);
         group.push(write);
       }
       const outcomes = await this.#writer.writeAll(group, start > 0).catch((error) => {
@@ -222,12 +223,10 @@ export class Plants {
     key: string | undefined,
     index?: number,
   ): CreateWrite {
-    const base = this.#writeBase(caller);
-    const { atMs: nowMs } = base;
-    const idempotency =
-      key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    const { id, name, tag } = draft;
-    return { kind: "create", ...base, id, name, tag, idempotency };
+    const { garden, user, atMs } = this.#writeBase(caller);
+    const use = key === undefined ? undefined : toKeyUse(key, index, draft, atMs);
+    const content = contentOf(draft);
+    return { kind: "create", garden, user, atMs, id: draft.id, ...content, key: use };
   }
 
   #writeBase({ garden, user }: Caller) {
@@ -244,8 +243,8 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-function isOpen(group: readonly Write[], text: number): boolean {
-  return group.length < groupPlantsMax && text < groupTextMax;
+function isOpen(group: readonly Write[], characters: number): boolean {
+  return group.length < groupPlantsMax && characters < groupCharactersMax;
 }
 
 function isChange(outcome: Outcome): boolean {
@@ -254,9 +253,10 @@ function isChange(outcome: Outcome): boolean {
 }
 
 /** How many characters the write stores. */
-export function textOf(write: Write): number {
+export function charactersOf(write: Write): number {
   if (write.kind === "delete") return 0;
-  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
+  if (write.kind === "patch") return Object.values(write.change).join("").length;
+  return countCharacters(write);
 }
 
 /** Whatever the storage says of one group, others are stored or deleted. */

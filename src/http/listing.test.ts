@@ -104,7 +104,7 @@ describe("a page", () => {
     await growGarden(3);
     const reads: unknown[] = [];
     const list: PlantReader["list"] = (garden, after, count, options) => {
-      reads.push([count, options?.textMax]);
+      reads.push([count, options?.charactersMax]);
       return storage.list(garden, after, count, options);
     };
     for (const limit of [0, 20, 1_000]) await read(scan(undefined, { ...storage, list }), limit);

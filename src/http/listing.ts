@@ -6,7 +6,8 @@
  */
 import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { overloaded } from "../domain/errors.ts";
-import { itemTextMax, type Scan, type Step } from "../domain/lists.ts";
+import type { Scan, Step } from "../domain/lists.ts";
+import { contentCharactersMax } from "../domain/plant.ts";
 import type { ReservedBytes } from "./reserved-bytes.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
@@ -145,7 +146,7 @@ export class Lists {
       return separator + renderItems(items, show) + (isDone ? "]" : "");
     };
     const text = this.#chunkSizes.size;
-    const items = text / itemTextMax;
+    const items = text / contentCharactersMax;
     const first =
       scan.kind === "list"
         ? await read()

@@ -6,10 +6,12 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import * as v from "valibot";
 import { deadline } from "../async/deadline.ts";
 import { noGarden } from "../async/fair-queue.ts";
 import { shareAsync } from "../async/share.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { plantDraftSchema } from "../domain/plant.ts";
 import { GardenLocked, type Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import { storageError } from "../storage/failures.ts";
@@ -20,10 +22,11 @@ import type { Storage } from "../storage/storage.ts";
 const checkMs = 2_000;
 
 /** A real commit that leaves no plant, in a garden that no caller has. */
-const trial = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
+const base = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
+const content = v.parse(plantDraftSchema, { name: "Trial" });
 const trialWrites: readonly Write[] = [
-  { kind: "create", ...trial, name: "Trial", tag: "", idempotency: undefined },
-  { kind: "delete", ...trial },
+  { kind: "create", ...content, ...base, key: undefined },
+  { kind: "delete", ...base },
 ];
 
 export class Readiness {

@@ -2,7 +2,7 @@
 import { noGarden } from "../async/fair-queue.ts";
 import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
-import { contentFields } from "../domain/plant.ts";
+import { contentFields, type Plant, toPlant } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
@@ -55,10 +55,14 @@ export const contentColumns = contentFields.join(", ");
 /** In PostgreSQL, which counts code points. */
 export const contentLength = contentFields.map((field) => `length(${field})`).join(" + ");
 
-export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
+export interface EventRow extends Plant, Pick<GardenEvent, "type" | "user"> {
+  readonly seq: bigint;
+  readonly at_ms: bigint;
+}
 
-export function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
+export function toEvent(row: EventRow): GardenEvent {
+  const { seq, type, at_ms, user } = row;
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, plant: toPlant(row.id, row) };
 }
 
 export interface TokenRow {

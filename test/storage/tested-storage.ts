@@ -2,6 +2,7 @@
  * What the storage contract is tested with: an open storage, and short forms of writes and
  * outcomes.
  */
+import { toKeyUse } from "../../src/domain/keys.ts";
 import {
   type CreateWrite,
   type DeleteWrite,
@@ -41,17 +42,18 @@ export function reuse(storage: Storage, database: TestDatabase, url = database.u
 
 const author = { user: "ada", atMs: 0 };
 
-export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
-  return {
-    kind: "create",
-    ...author,
-    garden: "home",
-    id: undefined,
-    name: "Fern",
-    tag: "",
-    idempotency: undefined,
-    ...fields,
-  };
+interface CreateFields extends Partial<CreateWrite> {
+  readonly idempotency?:
+    | { key: string; index?: number | undefined; nowMs: number; expiresAtMs: number }
+    | undefined;
+}
+
+export function create({ idempotency, ...fields }: CreateFields = {}): CreateWrite {
+  const plant = { id: undefined, name: "Fern", tag: "", key: undefined };
+  const write: CreateWrite = { kind: "create", ...author, garden: "home", ...plant, ...fields };
+  if (!idempotency) return write;
+  const { key, index, nowMs, expiresAtMs } = idempotency;
+  return { ...write, key: { ...toKeyUse(key, index, write, nowMs), expiresAtMs } };
 }
 
 export function put(fields: Partial<PutWrite> = {}): PutWrite {

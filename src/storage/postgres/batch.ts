@@ -10,8 +10,8 @@
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome } from "../../domain/ports.ts";
-import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
+import { GardenLocked, type Outcome, type Write } from "../../domain/ports.ts";
+import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";
@@ -26,7 +26,7 @@ interface BatchOptions extends WriterOptions {
 
 export async function applyBatch(
   client: ClientBase,
-  writes: readonly HashedWrite[],
+  writes: readonly Write[],
   { plantsMax, withoutEvents, announceCommit }: BatchOptions,
 ): Promise<readonly Outcome[]> {
   try {
@@ -45,7 +45,7 @@ export async function applyBatch(
  * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at
  * worst, they add an empty garden.
  */
-async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
+async function fetchAll(client: ClientBase, writes: readonly Write[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
@@ -125,7 +125,9 @@ async function store(
       expiresAtMs,
     })),
   );
-  const events = withoutEvents ? [] : of((each) => each.events);
+  const events = withoutEvents
+    ? []
+    : of((each) => each.events.map(({ plant, ...event }) => ({ ...event, ...plant })));
   const plantColumns = ["garden", "id", ...contentFields] as const;
   const eventColumns = ["garden", "seq", "atMs", "type", "user", "id", ...contentFields] as const;
   const results = await inOneRoundTrip([

@@ -14,8 +14,14 @@
  */
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/ports.ts";
-import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
+import {
+  type CreateWrite,
+  GardenLocked,
+  type Outcome,
+  type PlantStorage,
+  type Write,
+} from "../../domain/ports.ts";
+import { historyMaxOf } from "../../domain/rules.ts";
 import {
   type ForgottenEvents,
   forgetEvents,
@@ -42,7 +48,7 @@ export function createWriter(
   const creating = createStatement({ withEvents, withKeys: false });
   const creatingWithKeys = createStatement({ withEvents, withKeys: true });
 
-  async function apply(writes: readonly HashedWrite[]): Promise<readonly Outcome[]> {
+  async function apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both paths together still end in time.
     const dueAtMs = runner.dueAtMs();
     if (isAllPlain(writes)) {
@@ -62,7 +68,7 @@ export function createWriter(
   return {
     async apply(writes) {
       try {
-        return await apply(hashKeys(writes));
+        return await apply(writes);
       } catch (error) {
         // The runner has mapped it to `unavailable`, so the server's error is the cause.
         if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
@@ -105,13 +111,11 @@ const forgetKeysStatement = `
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
 
-type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
-
 /**
  * A create without a chosen id, whose key, if any, can be inserted without reading it first. Plants
  * of a bulk share a row of keys, which must be read before it's changed.
  */
-function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
+function isAllPlain(writes: readonly Write[]): writes is CreateWrite[] {
   return writes.every(
     (write) => write.kind === "create" && write.id === undefined && !write.key?.isInBulk,
   );
@@ -121,7 +125,7 @@ function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
 async function createAll(
   runner: TransactionRunner,
   statement: string,
-  writes: readonly PlainCreate[],
+  writes: readonly CreateWrite[],
   plantsMax: number | undefined,
 ): Promise<Outcome[]> {
   const { gardens, plants, keys } = toRows(writes);
@@ -147,7 +151,7 @@ async function createAll(
  * gains two plants, the first has `after: 1` and gets the id `last_id - 1`, the second has
  * `after: 0`.
  */
-function toRows(writes: readonly PlainCreate[]) {
+function toRows(writes: readonly CreateWrite[]) {
   const gardens = new Map(
     sortedGardens(writes).map((garden) => [garden, { garden, plants: 0, keys: 0 }]),
   );

@@ -15,7 +15,7 @@ import {
 import { contentColumns } from "../rows.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
-import { createEventReader, takeText } from "./events.ts";
+import { createEventReader, takeCharacters } from "./events.ts";
 import { createGardenStorage } from "./gardens.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import {
@@ -210,16 +210,16 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
     async countPlants(garden) {
       return Number(findCount.get(garden)?.plants ?? 0n);
     },
-    async list(garden, after, count, { textMax, tag, order = "asc" } = {}) {
+    async list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
       const first = idAfter(after, order);
       if (first === undefined) return [];
       const { all, tagged } = lists[order];
       const statement = tag === undefined ? all : tagged;
       const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
       return timed(() =>
-        textMax === undefined
+        charactersMax === undefined
           ? statement.all(...values)
-          : takeText(statement.iterate(...values), textMax),
+          : takeCharacters(statement.iterate(...values), charactersMax),
       );
     },
     async countByTag(garden, { tag, id }, count) {

@@ -4,14 +4,13 @@
  */
 
 import type { Outcome, Write } from "../../domain/ports.ts";
-import { type HashedWrite, hashKeys } from "../../domain/rules.ts";
 
 /** JSON has no bigint, so an id is sent as text. */
 export function packWrites(writes: readonly Write[]): string {
-  return JSON.stringify(hashKeys(writes).map((write) => ({ ...write, id: write.id?.toString() })));
+  return JSON.stringify(writes.map((write) => ({ ...write, id: write.id?.toString() })));
 }
 
-export function unpackWrites(text: string): HashedWrite[] {
+export function unpackWrites(text: string): Write[] {
   return unpackIds(JSON.parse(text));
 }
 

@@ -6,8 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome } from "../../domain/ports.ts";
-import type { HashedWrite } from "../../domain/rules.ts";
+import type { Outcome, Write } from "../../domain/ports.ts";
 import { storageError } from "../failures.ts";
 import type { Contents, WriterOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
@@ -28,7 +27,7 @@ type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 /** The writes of one request that wait for a commit. */
 interface WaitingRequest {
   readonly port: Port;
-  readonly writes: readonly HashedWrite[];
+  readonly writes: readonly Write[];
 }
 
 let path = "";
@@ -156,7 +155,7 @@ function commit(requests: readonly WaitingRequest[]): void {
   }
 }
 
-function write(writes: readonly HashedWrite[]): readonly Outcome[] {
+function write(writes: readonly Write[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);
