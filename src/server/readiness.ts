@@ -9,7 +9,7 @@
 import * as v from "valibot";
 import { deadline } from "../async/deadline.ts";
 import { noGarden } from "../async/fair-queue.ts";
-import { shareAsync } from "../async/share.ts";
+import { singleFlight } from "../async/memoize.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { GardenLocked, type Write } from "../domain/ports.ts";
@@ -33,11 +33,11 @@ export class Readiness {
   #areCommitsFailing = false;
   /** Absent unless the database is lost. */
   #lostAtMs: number | undefined;
-  readonly #shareCheck = shareAsync(() => this.#check());
+  readonly #sharedCheck = singleFlight(() => this.#check());
 
   constructor(
     private readonly storage: Pick<Storage, "apply" | "ping">,
-    private readonly writer: { readonly isStuck: boolean },
+    private readonly commits: { readonly isStuck: boolean },
     private readonly log: Log,
     /** Of the database, for the log. */
     private readonly address: string,
@@ -75,7 +75,7 @@ export class Readiness {
    * hangs, further checks would only queue up.
    */
   check(): Promise<void> {
-    return deadline(this.#shareCheck(), checkMs, () => {
+    return deadline(this.#sharedCheck(), checkMs, () => {
       throw new PlantStoreError("unavailable", "The storage does not respond in time.");
     });
   }
@@ -88,7 +88,7 @@ export class Readiness {
   }
 
   async #check(): Promise<void> {
-    if (this.writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+    if (this.commits.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.storage.ping();
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {
