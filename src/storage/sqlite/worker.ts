@@ -13,8 +13,13 @@ import { mapError } from "./errors.ts";
 import { requireStore } from "./migrate.ts";
 import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
-import { packOutcomes, unpackWrites } from "./wire.ts";
-import type { WorkerMethods, WorkerReply, WorkerRequest } from "./worker-client.ts";
+import {
+  pack,
+  unpack,
+  type WorkerMethods,
+  type WorkerReply,
+  type WorkerRequest,
+} from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
@@ -149,7 +154,7 @@ function commit(requests: readonly WaitingRequest[]): void {
   // Outside the try above: its catch would reply a second time.
   let from = 0;
   for (const { port, writes } of requests) {
-    const result = packOutcomes(outcomes.slice(from, from + writes.length));
+    const result = pack(outcomes.slice(from, from + writes.length));
     from += writes.length;
     port.postMessage({ result } satisfies WorkerReply);
   }
@@ -188,7 +193,7 @@ function toReply(error: unknown): WorkerReply {
 function listenTo(port: Port): void {
   port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
-      waiting.push({ port, writes: unpackWrites(request.writes) });
+      waiting.push({ port, writes: unpack<Write>(request.writes) });
       if (waiting.length === 1) setImmediate(commitWaiting);
       return;
     }
