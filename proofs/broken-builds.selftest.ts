@@ -114,8 +114,7 @@ broken(
   ],
   ["domain/plants.ts", '} from "./plant.ts";', 'contentHash } from "./plant.ts";'],
 );
-const storeEvents =
-  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
+const storeEvents = 'queryFor(client, storeEventsStatement, events, "garden", ...eventNames)';
 broken(
   "stores events in a second transaction on PostgreSQL",
   byHistories("postgres", [1, 1]),

@@ -102,10 +102,7 @@ class Garden {
   readonly #lookUp: LookUp;
   readonly #plantsMax: number | undefined;
   readonly #isStored: boolean;
-  #lastId: PlantId;
-  #plants: number;
-  #keys: number;
-  #lastEvent: number;
+  readonly #row: { -readonly [Name in keyof GardenRow]: GardenRow[Name] };
   readonly #events: GardenEvent[] = [];
   readonly #states = new Map<PlantId, PlantState>();
   readonly #keyRows = new Map<string, KeyRow>();
@@ -116,10 +113,7 @@ class Garden {
     this.#lookUp = lookUp;
     this.#plantsMax = plantsMax;
     this.#isStored = row !== undefined;
-    this.#lastId = row?.lastId ?? 0n;
-    this.#plants = row?.plants ?? 0;
-    this.#keys = row?.keys ?? 0;
-    this.#lastEvent = row?.lastEvent ?? 0;
+    this.#row = { ...(row ?? { lastId: 0n, plants: 0, keys: 0, lastEvent: 0 }) };
   }
 
   decide(write: Write): Outcome {
@@ -145,18 +139,8 @@ class Garden {
       else if (wasStored) deleted.push(id);
     }
     const keyRows = [...this.#keyRows.values()].filter(({ isChanged }) => isChanged);
-    return {
-      garden: this.#name,
-      lastId: this.#lastId,
-      plants: this.#plants,
-      keys: this.#keys,
-      lastEvent: this.#lastEvent,
-      inserted,
-      replaced,
-      deleted,
-      keyRows,
-      events: this.#events,
-    };
+    const stored = { inserted, replaced, deleted, keyRows, events: this.#events };
+    return { garden: this.#name, ...this.#row, ...stored };
   }
 
   #create(write: CreateWrite): Outcome {
@@ -168,12 +152,12 @@ class Garden {
     if (chosen?.plant) return { kind: "taken" };
     const full = this.#full(keyRow);
     if (full) return full;
-    const id = write.id ?? this.#lastId + 1n;
+    const id = write.id ?? this.#row.lastId + 1n;
     // No plant has an id between the counter and 2^52, so the next id is free.
     if (!chosen && id > assignedIdMax) return { kind: "exhausted" };
     this.#store(id, chosen ?? this.#addState(id, undefined), write, write);
     if (key && keyRow) {
-      if (!keyRow.isStored) this.#keys++;
+      if (!keyRow.isStored) this.#row.keys++;
       keyRow.remember(key, id);
     }
     return { kind: "created", id, replayed: false };
@@ -209,7 +193,7 @@ class Garden {
     this.#note("deleted", write, state.plant);
     state.plant = undefined;
     state.isChanged = true;
-    this.#plants--;
+    this.#row.plants--;
     return { kind: "deleted" };
   }
 
@@ -219,14 +203,14 @@ class Garden {
     if (found && isSameContent(found, content)) return;
     const plant = toPlant(id, content);
     this.#note(found ? "replaced" : "created", write, plant);
-    if (!found) this.#plants++;
+    if (!found) this.#row.plants++;
     state.plant = plant;
     state.isChanged = true;
-    if (id > this.#lastId && id <= assignedIdMax) this.#lastId = id;
+    if (id > this.#row.lastId && id <= assignedIdMax) this.#row.lastId = id;
   }
 
   #note(type: EventType, { user, atMs }: Write, plant: Plant): void {
-    this.#events.push({ seq: ++this.#lastEvent, type, atMs, user, plant });
+    this.#events.push({ seq: ++this.#row.lastEvent, type, atMs, user, plant });
   }
 
   #stateOf(id: PlantId): PlantState {
@@ -256,9 +240,9 @@ class Garden {
   #full(keyRow?: KeyRow): Outcome | undefined {
     const plantsMax = this.#plantsMax;
     if (plantsMax === undefined) return undefined;
-    if (this.#plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
+    if (this.#row.plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
     const keysMax = historyMaxOf(plantsMax);
-    const isFull = keyRow?.isStored === false && this.#keys >= keysMax;
+    const isFull = keyRow?.isStored === false && this.#row.keys >= keysMax;
     return isFull ? { kind: "full", limit: "keys", max: keysMax } : undefined;
   }
 }

@@ -1,6 +1,5 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
 import { noGarden } from "../async/fair-queue.ts";
-import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
 import { contentFields, type Plant, toPlant } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
@@ -65,17 +64,12 @@ export function toEvent(row: EventRow): GardenEvent {
   return { seq: Number(seq), type, atMs: Number(at_ms), user, plant: toPlant(row.id, row) };
 }
 
-export interface TokenRow {
-  readonly id: string;
-  readonly hash: string;
-  readonly user: string;
-  readonly garden: string;
-  readonly scope: Scope;
-  readonly note: string;
+type TokenTexts = Pick<TokenRecord, "id" | "hash" | "user" | "garden" | "scope" | "note">;
+
+export interface TokenRow
+  extends TokenTexts,
+    Record<"expires_at_ms" | "revoked_at_ms" | "last_used_at_ms", bigint | null> {
   readonly created_at_ms: bigint;
-  readonly expires_at_ms: bigint | null;
-  readonly revoked_at_ms: bigint | null;
-  readonly last_used_at_ms: bigint | null;
 }
 
 export function toTokenRecord(row: TokenRow): TokenRecord {

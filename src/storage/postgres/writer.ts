@@ -144,7 +144,7 @@ async function createAll(
  */
 function toRows(writes: readonly CreateWrite[]) {
   const gardens = new Map(
-    sortedGardens(writes).map((garden) => [garden, { garden, plants: 0, keys: 0 }]),
+    sortedGardens(writes).map(({ garden }) => [garden, { garden, plants: 0, keys: 0 }]),
   );
   const plants = writes.toReversed().map((write) => {
     const { garden, key } = write;
