@@ -7,13 +7,10 @@ import type { EventPage, EventReader } from "./ports.ts";
 const pageCharactersMax = 32 * 1024;
 
 export class Events {
-  readonly #reader: EventReader;
-  readonly #isOn: boolean;
-
-  constructor(reader: EventReader, isOn: boolean) {
-    this.#reader = reader;
-    this.#isOn = isOn;
-  }
+  constructor(
+    private readonly reader: EventReader,
+    private readonly isOn: boolean,
+  ) {}
 
   /**
    * The events after `after` (from the oldest on, if absent). Ends before the first gap: events
@@ -26,13 +23,9 @@ export class Events {
     count: number,
     charactersMax = pageCharactersMax,
   ): Promise<EventPage> {
-    if (!this.#isOn) throw new PlantStoreError("not-found", eventsOff);
-    const { events, lastEvent } = await this.#reader.readEvents(
-      garden,
-      after,
-      count,
-      charactersMax,
-    );
+    if (!this.isOn) throw new PlantStoreError("not-found", eventsOff);
+    const page = await this.reader.readEvents(garden, after, count, charactersMax);
+    const { events, lastEvent } = page;
     const first = events[0]?.seq ?? lastEvent + 1;
     if (after !== undefined && first !== after + 1) throw gone;
     const gapAt = events.findIndex(({ seq }, index) => seq !== first + index);
@@ -41,12 +34,12 @@ export class Events {
 
   /** See `EventReader.findNewEvents`. */
   findNew(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
-    return this.#reader.findNewEvents(lastEvents);
+    return this.reader.findNewEvents(lastEvents);
   }
 
   /** The number of the garden's last event, 0 before the first; absent if events are off. */
   async last({ garden }: Caller): Promise<number | undefined> {
-    if (!this.#isOn) return undefined;
+    if (!this.isOn) return undefined;
     const found = await this.findNew(new Map([[garden, 0]]));
     return found.get(garden) ?? 0;
   }

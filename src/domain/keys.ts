@@ -35,11 +35,14 @@ export function toKeyUse(
   nowMs: number,
 ): KeyUse {
   const requestHash = hash(JSON.stringify([draft.id?.toString() ?? null, ...hashedContent(draft)]));
-  const use = { requestHash, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-  const head = key.slice(0, headCharacters);
-  if (index === undefined) return { rowKey: head + hash(key), entry: 0, isInBulk: false, ...use };
-  const rowKey = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
-  return { rowKey, entry: index % plantsPerRow, isInBulk: true, ...use };
+  const isInBulk = index !== undefined;
+  const rest = isInBulk
+    ? hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow))
+    : hash(key);
+  const rowKey = key.slice(0, headCharacters) + rest;
+  const entry = isInBulk ? index % plantsPerRow : 0;
+  const expiresAtMs = nowMs + keyLifetimeMs;
+  return { rowKey, entry, isInBulk, requestHash, nowMs, expiresAtMs };
 }
 
 export function toBytes(text: string): Buffer {

@@ -46,6 +46,8 @@ export interface PlantQuery {
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
   readonly order?: Order | undefined;
+  /** Only plants that this search finds; see `scanMatches`. */
+  readonly search?: string | undefined;
 }
 
 /** Roughly how many characters a tag's count has. */

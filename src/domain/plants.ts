@@ -45,11 +45,6 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
-interface ListQuery extends PlantQuery {
-  /** Only plants that this search finds. */
-  readonly search?: string | undefined;
-}
-
 /**
  * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
  * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
@@ -59,22 +54,18 @@ export const groupPlantsMax = 256;
 export const groupCharactersMax = 16 * 1024;
 
 export class Plants {
-  readonly #reader: PlantReader;
-  readonly #writer: PlantWriter;
-  readonly #nowMs: () => number;
-
-  constructor(reader: PlantReader, writer: PlantWriter, nowMs: () => number = Date.now) {
-    this.#reader = reader;
-    this.#writer = writer;
-    this.#nowMs = nowMs;
-  }
+  constructor(
+    private readonly reader: PlantReader,
+    private readonly writer: PlantWriter,
+    private readonly nowMs: () => number = Date.now,
+  ) {}
 
   /**
    * Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise,
    * `storage-full` if the garden is full.
    */
   async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
-    const outcome = await this.#writer.write(this.#toWrite(caller, draft, idempotencyKey));
+    const outcome = await this.writer.write(this.#toWrite(caller, draft, idempotencyKey));
     if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
     return { ...toPlant(outcome.id, draft), replayed: outcome.replayed };
   }
@@ -98,25 +89,25 @@ export class Plants {
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   async get({ garden }: Caller, id: PlantId): Promise<Plant> {
     const after = id === plantIdMin ? undefined : id - 1n;
-    const [plant] = await this.#reader.list(garden, after, 1);
+    const [plant] = await this.reader.list(garden, after, 1);
     if (plant?.id !== id) throw noSuchPlant();
     return plant;
   }
 
   /** The plants of the caller's garden, by id. */
-  list({ garden }: Caller, { search, ...query }: ListQuery): PlantScan {
-    const plants = scanPlants(this.#reader, garden, query);
+  list({ garden }: Caller, { search, ...query }: PlantQuery): PlantScan {
+    const plants = scanPlants(this.reader, garden, query);
     return search === undefined ? plants : scanMatches(plants, createMatcher(search));
   }
 
   /** The tags of the caller's garden, after a tag. */
   tags({ garden }: Caller, after: string | undefined): Scan<TagCount, string> {
-    return scanTags(this.#reader, garden, after);
+    return scanTags(this.reader, garden, after);
   }
 
   /** How many plants the caller's garden holds now. */
   count({ garden }: Caller): Promise<number> {
-    return this.#reader.countPlants(garden);
+    return this.reader.countPlants(garden);
   }
 
   /**
@@ -131,9 +122,9 @@ export class Plants {
   ): Promise<Put> {
     const plant = toPlant(id, content);
     const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
-    const outcome = await this.#writer.write(put);
+    const outcome = await this.writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
-    if (outcome.kind === "full") throw refuseFull(outcome);
+    if (outcome.kind === "full") throw toFullError(outcome);
     return { ...plant, isNew: outcome.kind === "created" };
   }
 
@@ -145,7 +136,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<Plant> {
     const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({ kind: "patch", ...base, id, change, preconditions });
+    const outcome = await this.writer.write({ kind: "patch", ...base, id, change, preconditions });
     if (outcome.kind === "patched") return { id, ...outcome.content };
     throw outcome.kind === "missing" ? noSuchPlant() : preconditionFailed();
   }
@@ -157,7 +148,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<void> {
     const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({ kind: "delete", ...base, id, preconditions });
+    const outcome = await this.writer.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
@@ -207,7 +198,7 @@ export class Plants {
         characters += charactersOf(write);
         group.push(write);
       }
-      const outcomes = await this.#writer.writeAll(group, start > 0).catch((error) => {
+      const outcomes = await this.writer.writeAll(group, start > 0).catch((error) => {
         throw hasChanged ? toPartialFailure(error, done) : error;
       });
       for (const [offset, outcome] of outcomes.entries()) {
@@ -230,7 +221,7 @@ export class Plants {
   }
 
   #writeBase({ garden, user }: Caller) {
-    return { garden, user, atMs: this.#nowMs() };
+    return { garden, user, atMs: this.nowMs() };
   }
 }
 
@@ -274,7 +265,7 @@ export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStore
     case "exhausted":
       return new PlantStoreError("conflict", "No id is left to assign. Send one with the plant.");
     case "full":
-      return refuseFull(outcome);
+      return toFullError(outcome);
     case "mismatch":
       return new PlantStoreError(
         "idempotency-mismatch",
@@ -285,7 +276,7 @@ export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStore
   }
 }
 
-function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
+function toFullError({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
   const message =
     limit === "plants"
       ? `The garden has reached its limit of ${max} plants. Delete some to make room.`

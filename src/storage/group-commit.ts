@@ -52,7 +52,7 @@ const gardenLocked = new PlantStoreError(
 interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
-  /** How many characters their names and tags have. */
+  /** See `charactersOf`. */
   readonly characters: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
@@ -95,8 +95,6 @@ class GroupBuilder {
 }
 
 export class GroupCommit implements PlantWriter {
-  readonly #storage: Pick<PlantStorage, "apply">;
-  readonly #observer: CommitObserver;
   readonly #waiting = new FairQueue<WaitingWrites>();
   /** Gardens that another program has locked, and until when their writes are refused at once. */
   readonly #lockedUntilMs = new Map<string, number>();
@@ -106,10 +104,10 @@ export class GroupCommit implements PlantWriter {
   /** Groups that are not fully settled yet. */
   #settling = 0;
 
-  constructor(storage: Pick<PlantStorage, "apply">, observer: CommitObserver = {}) {
-    this.#storage = storage;
-    this.#observer = observer;
-  }
+  constructor(
+    private readonly storage: Pick<PlantStorage, "apply">,
+    private readonly observer: CommitObserver = {},
+  ) {}
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
@@ -159,10 +157,10 @@ export class GroupCommit implements PlantWriter {
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const { entries, queuedAtMs } = this.#takeGroup();
-      this.#observer.onStart?.(performance.now() - queuedAtMs);
+      this.observer.onStart?.(performance.now() - queuedAtMs);
       this.#refuseLate(overloaded);
       let timer = setTimeout(() => {
-        this.#observer.onSlow?.();
+        this.observer.onSlow?.();
         timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
       }, slowMs);
       await this.#commit(entries);
@@ -202,18 +200,18 @@ export class GroupCommit implements PlantWriter {
     }
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(writes);
+      outcomes = await this.storage.apply(writes);
     } catch (error) {
       return this.#recover(group, error);
     }
-    this.#observer.onCommit?.(outcomes, performance.now() - startedAtMs);
+    this.observer.onCommit?.(outcomes, performance.now() - startedAtMs);
     this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
   }
 
   /** Rejects what caused the failure, or may have, and commits the rest again. */
   async #recover(group: Group, error: unknown): Promise<void> {
     if (error instanceof PlantStoreError) {
-      this.#observer.onFailure?.(error);
+      this.observer.onFailure?.(error);
       this.#reject(group, error);
       // These waited for it long enough: the next try may take as long, and fail as well.
       if (error.code === "unavailable") this.#refuseLate(storageError("unavailable", error));
