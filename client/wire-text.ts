@@ -119,7 +119,7 @@ export function parsePlant({ text, headers }: ClientResponse): StoredPlant {
   return { ...toPlant(JSON.parse(quoteIds(text))), etag: readEtag(headers) };
 }
 
-/** A proxy that compresses makes the tag weak, and a weak one never matches. */
+/** A proxy that compresses makes the ETag weak, and a weak one never matches. */
 export function readEtag(headers: Headers): string {
   return headers.get("etag")?.replace(/^W\//, "") ?? "";
 }

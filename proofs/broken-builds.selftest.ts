@@ -109,8 +109,7 @@ broken(
   ],
   ["domain/plants.ts", '} from "./plant.ts";', 'contentHash } from "./plant.ts";'],
 );
-const storeEvents =
-  "queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns))";
+const storeEvents = 'queryFor(client, storeEventsStatement, events, "garden", ...eventNames)';
 broken(
   "stores events in a second transaction on PostgreSQL",
   byHistories("postgres", [1, 1]),
@@ -153,7 +152,7 @@ broken(
   "stores events in a second transaction",
   byPowerCuts,
   /a write without its event/,
-  later("storeEvent.run(garden, seq, atMs, type, user, id, name, tag);"),
+  later("storeEvent.run(garden, seq, atMs, type, user, plant.id, ...contentValues(plant));"),
 );
 broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |duplicated: /, [
   "domain/rules.ts",

@@ -26,13 +26,10 @@ interface QueuedRequest<Key, Result> {
 type Send<Key, Result> = (keys: readonly Key[]) => Promise<readonly Result[]>;
 
 export class Batcher<Key, Result> {
-  readonly #send: Send<Key, Result>;
   readonly #waiting = new FairQueue<QueuedRequest<Key, Result>>();
   #isSending = false;
 
-  constructor(send: Send<Key, Result>) {
-    this.#send = send;
-  }
+  constructor(private readonly send: Send<Key, Result>) {}
 
   /** Fails with `overloaded` if it waited too long for the garden's turn. */
   request(garden: string, key: Key): Promise<Result> {
@@ -70,7 +67,7 @@ export class Batcher<Key, Result> {
 
   async #sendBatch(batch: readonly QueuedRequest<Key, Result>[]): Promise<void> {
     try {
-      const results = await this.#send(batch.map(({ key }) => key));
+      const results = await this.send(batch.map(({ key }) => key));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
       for (const { reject } of batch) reject(error);

@@ -10,17 +10,17 @@
  */
 export const queuedMsMax = 500;
 
-interface Entry<Item> {
+export interface QueueEntry<Item> {
   readonly item: Item;
   readonly queuedAtMs: number;
 }
 
-/** A garden's name holds no line break, so a name that starts with one is nobody's garden. */
+/** A garden's name holds no line break, so a name that starts with one never collides. */
 export const noGarden = "\n";
 
 export class FairQueue<Item> {
   /** By garden. The garden whose turn is next comes first. */
-  readonly #queues = new Map<string, Entry<Item>[]>();
+  readonly #queues = new Map<string, QueueEntry<Item>[]>();
   readonly #now: () => number;
   length = 0;
 
@@ -42,7 +42,7 @@ export class FairQueue<Item> {
   }
 
   /** Removes the first item of the garden whose turn it is, passing over what doesn't fit. */
-  shift(fits: (garden: string, item: Item) => boolean = () => true): Entry<Item> | undefined {
+  shift(fits: (garden: string, item: Item) => boolean = () => true): QueueEntry<Item> | undefined {
     for (const [garden, queue] of this.#queues) {
       const entry = queue[0];
       if (!entry || !fits(garden, entry.item)) continue;
@@ -72,7 +72,7 @@ export class FairQueue<Item> {
     return removed;
   }
 
-  isLate({ queuedAtMs }: Entry<Item>): boolean {
+  isLate({ queuedAtMs }: QueueEntry<Item>): boolean {
     return this.#now() - queuedAtMs > queuedMsMax;
   }
 }

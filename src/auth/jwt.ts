@@ -13,7 +13,7 @@ import type {
 } from "jose";
 import { noGarden } from "../async/fair-queue.ts";
 import { FairSemaphore } from "../async/fair-semaphore.ts";
-import { memoizeAsync } from "../async/share.ts";
+import { memoizeAsync } from "../async/memoize.ts";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 

@@ -4,16 +4,13 @@ import { PlantStoreError } from "./errors.ts";
 import type { EventPage, EventReader } from "./ports.ts";
 
 /** Of names and tags: bounds what a page takes in memory. */
-const pageTextMax = 32 * 1024;
+const pageCharactersMax = 32 * 1024;
 
 export class Events {
-  readonly #reader: EventReader;
-  readonly #isOn: boolean;
-
-  constructor(reader: EventReader, isOn: boolean) {
-    this.#reader = reader;
-    this.#isOn = isOn;
-  }
+  constructor(
+    private readonly reader: EventReader,
+    private readonly isOn: boolean,
+  ) {}
 
   /**
    * The events after `after` (from the oldest on, if absent). Ends before the first gap: events
@@ -24,10 +21,11 @@ export class Events {
     { garden }: Pick<Caller, "garden">,
     after: number | undefined,
     count: number,
-    textMax = pageTextMax,
+    charactersMax = pageCharactersMax,
   ): Promise<EventPage> {
-    if (!this.#isOn) throw new PlantStoreError("not-found", eventsOff);
-    const { events, lastEvent } = await this.#reader.readEvents(garden, after, count, textMax);
+    if (!this.isOn) throw new PlantStoreError("not-found", eventsOff);
+    const page = await this.reader.readEvents(garden, after, count, charactersMax);
+    const { events, lastEvent } = page;
     const first = events[0]?.seq ?? lastEvent + 1;
     if (after !== undefined && first !== after + 1) throw gone;
     const gapAt = events.findIndex(({ seq }, index) => seq !== first + index);
@@ -36,12 +34,12 @@ export class Events {
 
   /** See `EventReader.findNewEvents`. */
   findNew(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
-    return this.#reader.findNewEvents(lastEvents);
+    return this.reader.findNewEvents(lastEvents);
   }
 
   /** The number of the garden's last event, 0 before the first; absent if events are off. */
   async last({ garden }: Caller): Promise<number | undefined> {
-    if (!this.#isOn) return undefined;
+    if (!this.isOn) return undefined;
     const found = await this.findNew(new Map([[garden, 0]]));
     return found.get(garden) ?? 0;
   }

@@ -6,8 +6,8 @@
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.
  */
-import { hashedContent, type PlantId, sha256 } from "./plant.ts";
-import type { CreateWrite, Idempotency, Outcome } from "./ports.ts";
+import { hashedContent, type PlantDraft, type PlantId, sha256 } from "./plant.ts";
+import type { KeyUse, Outcome } from "./ports.ts";
 
 const headCharacters = 14;
 const hashBytes = 16;
@@ -19,20 +19,7 @@ const idBytes = 8;
 const entryBytes = hashBytes + idBytes;
 export const plantsPerRow = 128;
 
-/** Where a key is remembered. */
-interface KeyPosition {
-  /** The key of its row. */
-  readonly rowKey: string;
-  readonly entry: number;
-}
-
-/** How a create uses its key. */
-export interface KeyUse extends KeyPosition {
-  readonly isInBulk: boolean;
-  readonly requestHash: string;
-  readonly nowMs: number;
-  readonly expiresAtMs: number;
-}
+const keyLifetimeMs = 24 * 60 * 60 * 1000;
 
 /** A row as an engine stores it. */
 export interface StoredKey {
@@ -40,21 +27,22 @@ export interface StoredKey {
   readonly expiresAtMs: number;
 }
 
-/** Hashing takes time, so call this on the request's thread, not in the worker. */
-export function toKeyUse(write: CreateWrite): KeyUse | undefined {
-  const { idempotency } = write;
-  if (idempotency === undefined) return undefined;
-  const { index, nowMs, expiresAtMs } = idempotency;
-  const requestHash = hash(JSON.stringify([write.id?.toString() ?? null, ...hashedContent(write)]));
-  const position = positionOfKey(idempotency);
-  return { ...position, isInBulk: index !== undefined, requestHash, nowMs, expiresAtMs };
-}
-
-function positionOfKey({ key, index }: Pick<Idempotency, "key" | "index">): KeyPosition {
-  const head = key.slice(0, headCharacters);
-  if (index === undefined) return { rowKey: head + hash(key), entry: 0 };
-  const rowKey = head + hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow));
-  return { rowKey, entry: index % plantsPerRow };
+/** The plant's `index` is its place in its bulk, from 0; absent if it was sent alone. */
+export function toKeyUse(
+  key: string,
+  index: number | undefined,
+  draft: PlantDraft,
+  nowMs: number,
+): KeyUse {
+  const requestHash = hash(JSON.stringify([draft.id?.toString() ?? null, ...hashedContent(draft)]));
+  const isInBulk = index !== undefined;
+  const rest = isInBulk
+    ? hashOfBulk(key) + numberBytes(Math.floor(index / plantsPerRow))
+    : hash(key);
+  const rowKey = key.slice(0, headCharacters) + rest;
+  const entry = isInBulk ? index % plantsPerRow : 0;
+  const expiresAtMs = nowMs + keyLifetimeMs;
+  return { rowKey, entry, isInBulk, requestHash, nowMs, expiresAtMs };
 }
 
 export function toBytes(text: string): Buffer {

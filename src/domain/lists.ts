@@ -3,13 +3,12 @@
  * size the caller chooses, so that other requests can run in between.
  */
 import {
-  nameCodePointsMax,
+  contentCharactersMax,
+  countCharacters,
   type Plant,
   type PlantId,
   plantIdMax,
   plantIdMin,
-  tagCodePointsMax,
-  textLength,
 } from "./plant.ts";
 import type { CountedTag, Order, PlantReader } from "./ports.ts";
 
@@ -21,10 +20,10 @@ export interface Scan<Item, Position> {
   readonly position: Position | undefined;
   positionOf(item: Item): Position;
   /**
-   * Looks at up to `plants` plants, and lists what it finds: fewer items if they have more text
-   * than `textMax`, but at least one. A step that fails can be tried again.
+   * Looks at up to `looksMax` plants, and lists what it finds: fewer items if they have more than
+   * `charactersMax`, but at least one. A step that fails can be tried again.
    */
-  next(plants: number, textMax?: number): Promise<Step<Item>>;
+  next(looksMax: number, charactersMax?: number): Promise<Step<Item>>;
 }
 
 export interface Step<Item> {
@@ -47,12 +46,12 @@ export interface PlantQuery {
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
   readonly order?: Order | undefined;
+  /** Only plants that this search finds; see `scanMatches`. */
+  readonly search?: string | undefined;
 }
 
-/** The most text an item can have: two UTF-16 units per code point of a plant. */
-export const itemTextMax = 2 * (nameCodePointsMax + tagCodePointsMax);
-/** Roughly how long a tag's count is as text. */
-const countText = 16;
+/** Roughly how many characters a tag's count has. */
+const countCharactersMax = 16;
 
 /** All plants of a garden, or those with a tag. A step is read at one moment. */
 export function scanPlants(
@@ -67,18 +66,19 @@ export function scanPlants(
       return position;
     },
     positionOf: ({ id }) => id,
-    async next(plants, textMax) {
-      const items = await reader.list(garden, position, plants, { tag, order, textMax });
+    async next(looksMax, charactersMax) {
+      const items = await reader.list(garden, position, looksMax, { tag, order, charactersMax });
       position = items.at(-1)?.id ?? position;
       // Fewer than asked for: the list ended, or the next plant didn't fit.
-      const hasRoom = () => textMax === undefined || textOf(items) <= textMax - itemTextMax;
-      return { items, looks: items.length, isLast: items.length < plants && hasRoom() };
+      const hadRoom = () =>
+        charactersMax === undefined || sumCharacters(items) + contentCharactersMax <= charactersMax;
+      return { items, looks: items.length, isLast: items.length < looksMax && hadRoom() };
     },
   };
 }
 
-function textOf(plants: readonly Plant[]): number {
-  return plants.reduce((sum, plant) => sum + textLength(plant), 0);
+function sumCharacters(plants: readonly Plant[]): number {
+  return plants.reduce((sum, plant) => sum + countCharacters(plant), 0);
 }
 
 /** Of these plants, the ones that match. */
@@ -89,8 +89,8 @@ export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolea
       return plants.position;
     },
     positionOf: plants.positionOf,
-    async next(count, textMax) {
-      const step = await plants.next(count, textMax);
+    async next(looksMax, charactersMax) {
+      const step = await plants.next(looksMax, charactersMax);
       return { ...step, items: step.items.filter(matches) };
     },
   };
@@ -108,28 +108,30 @@ export function scanTags(
   after: string | undefined,
 ): Scan<TagCount, string> {
   let position = after;
-  /** A tag that has more plants than a step counts: its plants so far, and the last of them. */
-  let long: CountedTag | undefined;
+  /** A tag with more plants than a step counts: how many so far, and the last of them. */
+  let unfinished: CountedTag | undefined;
   return {
     kind: "count",
     get position() {
       return position;
     },
     positionOf: ({ tag }) => tag,
-    async next(plants, textMax = Number.POSITIVE_INFINITY) {
-      const from = long ? { tag: long.tag, id: long.lastId + 1n } : startAfter(position);
-      const found = await reader.countByTag(garden, from, plants);
+    async next(looksMax, charactersMax = Number.POSITIVE_INFINITY) {
+      const from = unfinished
+        ? { tag: unfinished.tag, id: unfinished.lastId + 1n }
+        : startAfter(position);
+      const found = await reader.countByTag(garden, from, looksMax);
       const looks = found.reduce((sum, { plants }) => sum + plants, 0);
-      const counted = long ? continueCount(long, found) : found;
-      const isEnd = looks < plants;
-      // The last tag of a full step may have more plants.
-      const open = isEnd || counted.at(-1)?.lastId === plantIdMax ? undefined : counted.at(-1);
-      const whole = open ? counted.slice(0, -1) : counted;
-      const items = takeCounts(whole, textMax);
+      const isEnd = looks < looksMax;
+      const counts = unfinished ? continueCount(unfinished, found) : [...found];
+      // Of the last tag, the next step may find more plants.
+      const isLastOpen = !isEnd && counts.at(-1)?.lastId !== plantIdMax;
+      const open = isLastOpen ? counts.pop() : undefined;
+      const items = takeCounts(counts, charactersMax);
       position = items.at(-1)?.tag ?? position;
-      // If others came before it, it's counted again from its first plant, in one statement.
-      long = whole.length === 0 ? open : undefined;
-      return { items, looks, isLast: isEnd && items.length === whole.length };
+      // After other tags, it's counted again from its first plant, in one statement.
+      unfinished = counts.length === 0 ? open : undefined;
+      return { items, looks, isLast: isEnd && items.length === counts.length };
     },
   };
 }
@@ -139,20 +141,20 @@ function startAfter(tag: string | undefined): { readonly tag: string; readonly i
   return { tag: tag === undefined ? "" : `${tag}\u0001`, id: plantIdMin };
 }
 
-/** Adds what was counted of a long tag before to what was found after it. */
-function continueCount(long: CountedTag, found: readonly CountedTag[]): readonly CountedTag[] {
+/** Adds the plants that were counted before to those found now. */
+function continueCount(unfinished: CountedTag, found: readonly CountedTag[]): CountedTag[] {
   const [first, ...others] = found;
-  if (first?.tag !== long.tag) return [long, ...found];
-  return [{ ...first, plants: long.plants + first.plants }, ...others];
+  if (first?.tag !== unfinished.tag) return [unfinished, ...found];
+  return [{ ...first, plants: unfinished.plants + first.plants }, ...others];
 }
 
-/** The first counts, up to this much text, but at least one. */
-function takeCounts(counts: readonly CountedTag[], textMax: number): TagCount[] {
+/** The first counts, up to this many characters, but at least one. */
+function takeCounts(counts: readonly CountedTag[], charactersMax: number): TagCount[] {
   const taken: TagCount[] = [];
-  let text = 0;
+  let characters = 0;
   for (const { tag, plants } of counts) {
-    text += tag.length + countText;
-    if (text > textMax && taken.length > 0) break;
+    characters += tag.length + countCharactersMax;
+    if (characters > charactersMax && taken.length > 0) break;
     taken.push({ tag, plants });
   }
   return taken;

@@ -11,8 +11,19 @@ export const plantIdMax: PlantId = 2n ** 63n - 1n;
 /** The highest id that the service assigns. Ids above it that clients chose don't matter to it. */
 export const assignedIdMax: PlantId = 2n ** 52n;
 
-export const nameCodePointsMax = 200;
-export const tagCodePointsMax = 100;
+/** What a plant says, besides its id. All of it is text, and what isn't sent is empty. */
+export const contentFields = ["name", "tag"] as const;
+
+export type PlantContent = Readonly<Record<(typeof contentFields)[number], string>>;
+
+export interface Plant extends PlantContent {
+  readonly id: PlantId;
+}
+
+export const codePointsMax = { name: 200, tag: 100 } satisfies Record<keyof PlantContent, number>;
+/** The most UTF-16 units that a plant's content has: two per code point. */
+export const contentCharactersMax =
+  2 * Object.values(codePointsMax).reduce((sum, max) => sum + max);
 
 /** Counts code points only where the cheaper count of UTF-16 units cannot settle the question. */
 function hasCodePointsAtMost(text: string, max: number): boolean {
@@ -48,22 +59,22 @@ export function fits(rule: TextRule) {
 
 const name = v.pipe(
   v.string("must be a string"),
-  fits({ codePointsMax: nameCodePointsMax, mayBeBlank: false }),
+  fits({ codePointsMax: codePointsMax.name, mayBeBlank: false }),
   v.description(
-    `1 to ${nameCodePointsMax} Unicode code points, not only white space, kept as sent.`,
+    `1 to ${codePointsMax.name} Unicode code points, not only white space, kept as sent.`,
   ),
   v.metadata({
     minLength: 1,
-    maxLength: nameCodePointsMax,
+    maxLength: codePointsMax.name,
     pattern: "^[^\\x00]*[^\\s\\x00\\x85][^\\x00]*$",
   }),
 );
 
 export const tagSchema = v.pipe(
   v.string("must be a string"),
-  fits({ codePointsMax: tagCodePointsMax, mayBeBlank: true }),
-  v.description(`0 to ${tagCodePointsMax} Unicode code points, kept as sent. Empty if left out.`),
-  v.metadata({ maxLength: tagCodePointsMax, pattern: "^[^\\x00]*$" }),
+  fits({ codePointsMax: codePointsMax.tag, mayBeBlank: true }),
+  v.description(`0 to ${codePointsMax.tag} Unicode code points, kept as sent. Empty if left out.`),
+  v.metadata({ maxLength: codePointsMax.tag, pattern: "^[^\\x00]*$" }),
 );
 
 export const plantIdSchema = v.pipe(
@@ -73,23 +84,10 @@ export const plantIdSchema = v.pipe(
   v.description("Identifies the plant in its garden. Exact over the whole signed 64-bit range."),
 );
 
-/** What a plant says, besides its id. All of it is text, and what isn't sent is empty. */
-export const contentFields = ["name", "tag"] as const;
-
-export type PlantContent = Readonly<Record<(typeof contentFields)[number], string>>;
-
-/** One text for each field. A statement with such parameters isn't compiled if one is missing. */
-export type ContentValues = TextPerField<typeof contentFields>;
-type TextPerField<Fields> = { -readonly [Index in keyof Fields]: string };
-
 const contentSchemas = { name, tag: v.optional(tagSchema, "") } satisfies Record<
   keyof PlantContent,
   unknown
 >;
-
-export interface Plant extends PlantContent {
-  readonly id: PlantId;
-}
 
 const objectMessage = (issue: { readonly expected: string | null }) =>
   issue.expected === "Object" ? "must be one JSON object" : "is required";
@@ -116,8 +114,23 @@ export type PlantChange = Partial<PlantContent>;
 /** A plant as a client sees it: with its id if the client asks for it. */
 export const plantSchema = v.object({ id: v.optional(plantIdSchema), ...contentSchemas });
 
+// Field by field, here and below: a spread or a loop over their names takes several times as long.
+
 export function contentOf({ name, tag }: PlantContent): PlantContent {
   return { name, tag };
+}
+
+export function toPlant(id: PlantId, { name, tag }: PlantContent): Plant {
+  return { id, name, tag };
+}
+
+/** One text for each field: a tuple that isn't compiled if one is missing. */
+export type ContentValues = TextPerField<typeof contentFields>;
+type TextPerField<Fields> = { -readonly [Index in keyof Fields]: string };
+
+/** In the order of `contentFields`. */
+export function contentValues({ name, tag }: PlantContent): ContentValues {
+  return [name, tag];
 }
 
 export function isSameContent(one: PlantContent, other: PlantContent): boolean {
@@ -129,8 +142,8 @@ type Whole<Named extends keyof PlantContent> = [keyof PlantContent] extends [Nam
   ? PlantContent
   : never;
 
-/** In UTF-16 units. Field by field: a loop over their names takes several times as long. */
-export function textLength({ name, tag }: Whole<"name" | "tag">): number {
+/** In UTF-16 units. */
+export function countCharacters({ name, tag }: Whole<"name" | "tag">): number {
   return name.length + tag.length;
 }
 

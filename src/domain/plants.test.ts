@@ -70,5 +70,5 @@ test("a key is remembered for 24 hours", async () => {
   };
   const plants = new Plants({} as PlantReader, { write, writeAll: async () => [] }, () => 1_000);
   await plants.create(alice, fern, "key");
-  expect(sent).toMatchObject({ idempotency: { nowMs: 1_000, expiresAtMs: 86_401_000 } });
+  expect(sent).toMatchObject({ key: { nowMs: 1_000, expiresAtMs: 86_401_000 } });
 });

@@ -4,6 +4,7 @@
  */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
+import { toKeyUse } from "./keys.ts";
 import {
   type PlantQuery,
   type PlantScan,
@@ -15,13 +16,14 @@ import {
 } from "./lists.ts";
 import {
   contentOf,
+  countCharacters,
   type Plant,
   type PlantChange,
   type PlantContent,
   type PlantDraft,
   type PlantId,
   plantIdMin,
-  textLength,
+  toPlant,
 } from "./plant.ts";
 import type {
   CreateWrite,
@@ -43,39 +45,29 @@ export interface Put extends Plant {
   readonly isNew: boolean;
 }
 
-interface ListQuery extends PlantQuery {
-  /** Only plants that this search finds. */
-  readonly search?: string | undefined;
-}
-
-const keyLifetimeMs = 24 * 60 * 60 * 1000;
 /**
  * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
  * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
  * long names take longer to store, so fewer of them share a commit.
  */
 export const groupPlantsMax = 256;
-export const groupTextMax = 16 * 1024;
+export const groupCharactersMax = 16 * 1024;
 
 export class Plants {
-  readonly #reader: PlantReader;
-  readonly #writer: PlantWriter;
-  readonly #nowMs: () => number;
-
-  constructor(reader: PlantReader, writer: PlantWriter, nowMs: () => number = Date.now) {
-    this.#reader = reader;
-    this.#writer = writer;
-    this.#nowMs = nowMs;
-  }
+  constructor(
+    private readonly reader: PlantReader,
+    private readonly writer: PlantWriter,
+    private readonly nowMs: () => number = Date.now,
+  ) {}
 
   /**
    * Fails with `conflict` if the id is taken, `idempotency-mismatch` if the key was used otherwise,
    * `storage-full` if the garden is full.
    */
   async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
-    const outcome = await this.#writer.write(this.#toWrite(caller, draft, idempotencyKey));
+    const outcome = await this.writer.write(this.#toWrite(caller, draft, idempotencyKey));
     if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
-    return { id: outcome.id, ...contentOf(draft), replayed: outcome.replayed };
+    return { ...toPlant(outcome.id, draft), replayed: outcome.replayed };
   }
 
   /** Creates plants independently of each other, and reports each outcome. See `#writeMany`. */
@@ -97,25 +89,25 @@ export class Plants {
   /** Fails with `not-found` if the caller's garden holds no such plant. */
   async get({ garden }: Caller, id: PlantId): Promise<Plant> {
     const after = id === plantIdMin ? undefined : id - 1n;
-    const [plant] = await this.#reader.list(garden, after, 1);
+    const [plant] = await this.reader.list(garden, after, 1);
     if (plant?.id !== id) throw noSuchPlant();
     return plant;
   }
 
   /** The plants of the caller's garden, by id. */
-  list({ garden }: Caller, { search, ...query }: ListQuery): PlantScan {
-    const plants = scanPlants(this.#reader, garden, query);
+  list({ garden }: Caller, { search, ...query }: PlantQuery): PlantScan {
+    const plants = scanPlants(this.reader, garden, query);
     return search === undefined ? plants : scanMatches(plants, createMatcher(search));
   }
 
   /** The tags of the caller's garden, after a tag. */
   tags({ garden }: Caller, after: string | undefined): Scan<TagCount, string> {
-    return scanTags(this.#reader, garden, after);
+    return scanTags(this.reader, garden, after);
   }
 
   /** How many plants the caller's garden holds now. */
   count({ garden }: Caller): Promise<number> {
-    return this.#reader.countPlants(garden);
+    return this.reader.countPlants(garden);
   }
 
   /**
@@ -128,11 +120,11 @@ export class Plants {
     content: PlantContent,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const plant = { id, ...contentOf(content) };
+    const plant = toPlant(id, content);
     const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
-    const outcome = await this.#writer.write(put);
+    const outcome = await this.writer.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
-    if (outcome.kind === "full") throw refuseFull(outcome);
+    if (outcome.kind === "full") throw toFullError(outcome);
     return { ...plant, isNew: outcome.kind === "created" };
   }
 
@@ -144,7 +136,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<Plant> {
     const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({ kind: "patch", ...base, id, change, preconditions });
+    const outcome = await this.writer.write({ kind: "patch", ...base, id, change, preconditions });
     if (outcome.kind === "patched") return { id, ...outcome.content };
     throw outcome.kind === "missing" ? noSuchPlant() : preconditionFailed();
   }
@@ -156,7 +148,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<void> {
     const base = this.#writeBase(caller);
-    const outcome = await this.#writer.write({ kind: "delete", ...base, id, preconditions });
+    const outcome = await this.writer.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
@@ -201,12 +193,12 @@ export class Plants {
     let hasChanged = false;
     for (let start = 0, end = 0; start < items.length; start = end) {
       const group: Write[] = [];
-      for (let text = 0; end < items.length && isOpen(group, text); end++) {
+      for (let characters = 0; end < items.length && isOpen(group, characters); end++) {
         const write = toWrite(items[end] as Item, end);
-        text += textOf(write);
+        characters += charactersOf(write);
         group.push(write);
       }
-      const outcomes = await this.#writer.writeAll(group, start > 0).catch((error) => {
+      const outcomes = await this.writer.writeAll(group, start > 0).catch((error) => {
         throw hasChanged ? toPartialFailure(error, done) : error;
       });
       for (const [offset, outcome] of outcomes.entries()) {
@@ -222,16 +214,14 @@ export class Plants {
     key: string | undefined,
     index?: number,
   ): CreateWrite {
-    const base = this.#writeBase(caller);
-    const { atMs: nowMs } = base;
-    const idempotency =
-      key === undefined ? undefined : { key, index, nowMs, expiresAtMs: nowMs + keyLifetimeMs };
-    const { id, name, tag } = draft;
-    return { kind: "create", ...base, id, name, tag, idempotency };
+    const { garden, user, atMs } = this.#writeBase(caller);
+    const use = key === undefined ? undefined : toKeyUse(key, index, draft, atMs);
+    const content = contentOf(draft);
+    return { kind: "create", garden, user, atMs, id: draft.id, ...content, key: use };
   }
 
   #writeBase({ garden, user }: Caller) {
-    return { garden, user, atMs: this.#nowMs() };
+    return { garden, user, atMs: this.nowMs() };
   }
 }
 
@@ -244,8 +234,8 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-function isOpen(group: readonly Write[], text: number): boolean {
-  return group.length < groupPlantsMax && text < groupTextMax;
+function isOpen(group: readonly Write[], characters: number): boolean {
+  return group.length < groupPlantsMax && characters < groupCharactersMax;
 }
 
 function isChange(outcome: Outcome): boolean {
@@ -254,9 +244,10 @@ function isChange(outcome: Outcome): boolean {
 }
 
 /** How many characters the write stores. */
-export function textOf(write: Write): number {
+export function charactersOf(write: Write): number {
   if (write.kind === "delete") return 0;
-  return write.kind === "patch" ? Object.values(write.change).join("").length : textLength(write);
+  if (write.kind === "patch") return Object.values(write.change).join("").length;
+  return countCharacters(write);
 }
 
 /** Whatever the storage says of one group, others are stored or deleted. */
@@ -274,7 +265,7 @@ export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStore
     case "exhausted":
       return new PlantStoreError("conflict", "No id is left to assign. Send one with the plant.");
     case "full":
-      return refuseFull(outcome);
+      return toFullError(outcome);
     case "mismatch":
       return new PlantStoreError(
         "idempotency-mismatch",
@@ -285,7 +276,7 @@ export function refusalOf(outcome: Outcome, id: PlantId | undefined): PlantStore
   }
 }
 
-function refuseFull({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
+function toFullError({ limit, max }: { limit: "plants" | "keys"; max: number }): PlantStoreError {
   const message =
     limit === "plants"
       ? `The garden has reached its limit of ${max} plants. Delete some to make room.`

@@ -20,14 +20,17 @@ export interface CreateWrite extends WriteBase, PlantContent {
   readonly kind: "create";
   /** Absent: the engine assigns one (see `PlantStorage.apply`). */
   readonly id: PlantId | undefined;
-  readonly idempotency: Idempotency | undefined;
+  /** Its idempotency key, if it was sent with one. */
+  readonly key: KeyUse | undefined;
 }
 
-/** Lets the same request be sent twice and act once. */
-export interface Idempotency {
-  readonly key: string;
-  /** The plant's place in its bulk, from 0; absent if it was sent alone. */
-  readonly index?: number | undefined;
+/** How a create uses its key, so that the same request can be sent twice and act once. */
+export interface KeyUse {
+  /** Where it is remembered: the key of a row, and the number of an entry in it. */
+  readonly rowKey: string;
+  readonly entry: number;
+  readonly isInBulk: boolean;
+  readonly requestHash: string;
   readonly nowMs: number;
   readonly expiresAtMs: number;
 }
@@ -109,25 +112,26 @@ export interface PlantReader {
 export type EventType = "created" | "replaced" | "deleted";
 
 /** With the plant as the write left it, or as it was before it was deleted. */
-export interface GardenEvent extends Plant {
+export interface GardenEvent {
   /** Counts from 1 in each garden, without gaps, in the order in which writes became visible. */
   readonly seq: number;
   readonly type: EventType;
   readonly atMs: number;
   readonly user: string;
+  readonly plant: Plant;
 }
 
 export interface EventReader {
   /**
    * The first `count` events of the garden after `after` (from the oldest on, if absent), fewer
-   * where their names and tags have more characters than `textMax`, but at least one. And the
+   * where their names and tags have more characters than `charactersMax`, but at least one. And the
    * number of its last event, read no later than the events.
    */
   readEvents(
     garden: string,
     after: number | undefined,
     count: number,
-    textMax: number,
+    charactersMax: number,
   ): Promise<EventPage>;
 
   /** Which of these gardens now have a different last event, and its number. */
@@ -144,7 +148,7 @@ export interface ListOptions {
    * Fewer plants where their names and tags together have more characters than this, as the engine
    * counts them (code points or UTF-16 units), but at least one.
    */
-  readonly textMax?: number | undefined;
+  readonly charactersMax?: number | undefined;
   /** Only plants with exactly this tag. */
   readonly tag?: string | undefined;
   /** Ascending unless given. */

@@ -77,7 +77,7 @@ test.each([Number.POSITIVE_INFINITY, 0, 2, 5])(
         const { response } = model.take({ kind: "list", include: "id" });
         expect(`200 [${listed}]`).toBe(response);
         const { events, lastEvent } = await storage.readEvents(nameOf(garden), 0, 1_000, 1e6);
-        const rendered = events.map(({ type, user, ...plant }) =>
+        const rendered = events.map(({ type, user, plant }) =>
           renderEvent(`plant.${type}`, user, plant),
         );
         expect([...rendered, lastEvent]).toEqual([...model.events, model.events.length]);
@@ -91,10 +91,11 @@ test.each([Number.POSITIVE_INFINITY, 0, 2, 5])(
 
 function toWrite({ call: sent }: Sent, garden: string): Write {
   if (sent.kind === "create") {
-    const [ofRequest, place] = sent.key?.split(" ") ?? [];
+    const { key, ...fields } = sent;
+    const [ofRequest, place] = key?.split(" ") ?? [];
     const index = place === undefined ? undefined : Number(place);
     const idempotency = ofRequest ? { key: ofRequest, index, nowMs: 0, expiresAtMs: 1 } : undefined;
-    return create({ ...sent, garden, idempotency });
+    return create({ ...fields, garden, idempotency });
   }
   const { kind, id: plantId, ifMatch: match, ...rest } = sent;
   const hashes = match === undefined || match === "*" ? match : ["other", match.entityTag];

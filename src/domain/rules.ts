@@ -3,7 +3,7 @@
  * Decides the writes of a group in order, from what an engine looks up, and returns what the engine
  * must store.
  */
-import { KeyRow, type KeyUse, type StoredKey, toKeyUse } from "./keys.ts";
+import { KeyRow, type StoredKey } from "./keys.ts";
 import {
   assignedIdMax,
   contentHash,
@@ -12,33 +12,20 @@ import {
   type Plant,
   type PlantContent,
   type PlantId,
+  toPlant,
 } from "./plant.ts";
 import type {
   CreateWrite,
   DeleteWrite,
   EventType,
   GardenEvent,
+  KeyUse,
   Outcome,
   PatchWrite,
   Preconditions,
   PutWrite,
   Write,
 } from "./ports.ts";
-
-/** A create whose key is hashed. */
-type HashedCreate = Omit<CreateWrite, "idempotency"> & { readonly key?: KeyUse | undefined };
-
-export type HashedWrite = HashedCreate | Exclude<Write, CreateWrite>;
-
-/** Call this on the request's thread, not on the committing one: hashing takes time. */
-export function hashKeys(writes: readonly Write[]): HashedWrite[] {
-  return writes.map((write) => {
-    if (write.kind !== "create") return write;
-    // Field by field, here and below: a spread takes several times as long.
-    const { kind, garden, user, atMs, id, name, tag } = write;
-    return { kind, garden, user, atMs, id, name, tag, key: toKeyUse(write) };
-  });
-}
 
 /** A garden's row. */
 export interface GardenRow {
@@ -56,7 +43,7 @@ export interface GardenRow {
  */
 export interface LookUp {
   garden(garden: string): GardenRow | undefined;
-  plant(garden: string, id: PlantId): PlantContent | undefined;
+  plant(garden: string, id: PlantId): Plant | undefined;
   key(garden: string, rowKey: string): StoredKey | undefined;
 }
 
@@ -84,7 +71,7 @@ export function historyMaxOf(plantsMax: number): number {
 
 /** `plantsMax` is the quota of a garden; unlimited if absent. */
 export function decide(
-  writes: readonly HashedWrite[],
+  writes: readonly Write[],
   lookUp: LookUp,
   plantsMax: number | undefined,
 ): Decision {
@@ -105,7 +92,7 @@ export function decide(
 interface PlantState {
   readonly wasStored: boolean;
   /** Absent if there is no such plant, or not any more. */
-  content: PlantContent | undefined;
+  plant: Plant | undefined;
   isChanged: boolean;
 }
 
@@ -115,10 +102,7 @@ class Garden {
   readonly #lookUp: LookUp;
   readonly #plantsMax: number | undefined;
   readonly #isStored: boolean;
-  #lastId: PlantId;
-  #plants: number;
-  #keys: number;
-  #lastEvent: number;
+  readonly #row: { -readonly [Name in keyof GardenRow]: GardenRow[Name] };
   readonly #events: GardenEvent[] = [];
   readonly #states = new Map<PlantId, PlantState>();
   readonly #keyRows = new Map<string, KeyRow>();
@@ -129,13 +113,10 @@ class Garden {
     this.#lookUp = lookUp;
     this.#plantsMax = plantsMax;
     this.#isStored = row !== undefined;
-    this.#lastId = row?.lastId ?? 0n;
-    this.#plants = row?.plants ?? 0;
-    this.#keys = row?.keys ?? 0;
-    this.#lastEvent = row?.lastEvent ?? 0;
+    this.#row = { ...(row ?? { lastId: 0n, plants: 0, keys: 0, lastEvent: 0 }) };
   }
 
-  decide(write: HashedWrite): Outcome {
+  decide(write: Write): Outcome {
     switch (write.kind) {
       case "create":
         return this.#create(write);
@@ -152,41 +133,31 @@ class Garden {
     const inserted: Plant[] = [];
     const replaced: Plant[] = [];
     const deleted: PlantId[] = [];
-    for (const [id, { wasStored, content, isChanged }] of this.#states) {
+    for (const [id, { wasStored, plant, isChanged }] of this.#states) {
       if (!isChanged) continue;
-      if (content) (wasStored ? replaced : inserted).push({ id, ...content });
+      if (plant) (wasStored ? replaced : inserted).push(plant);
       else if (wasStored) deleted.push(id);
     }
     const keyRows = [...this.#keyRows.values()].filter(({ isChanged }) => isChanged);
-    return {
-      garden: this.#name,
-      lastId: this.#lastId,
-      plants: this.#plants,
-      keys: this.#keys,
-      lastEvent: this.#lastEvent,
-      inserted,
-      replaced,
-      deleted,
-      keyRows,
-      events: this.#events,
-    };
+    const stored = { inserted, replaced, deleted, keyRows, events: this.#events };
+    return { garden: this.#name, ...this.#row, ...stored };
   }
 
-  #create(write: HashedCreate): Outcome {
+  #create(write: CreateWrite): Outcome {
     const { key } = write;
     const keyRow = key && this.#keyRow(key);
     const earlier = key && keyRow?.recall(key);
     if (earlier) return earlier;
     const chosen = write.id === undefined ? undefined : this.#stateOf(write.id);
-    if (chosen?.content) return { kind: "taken" };
+    if (chosen?.plant) return { kind: "taken" };
     const full = this.#full(keyRow);
     if (full) return full;
-    const id = write.id ?? this.#lastId + 1n;
+    const id = write.id ?? this.#row.lastId + 1n;
     // No plant has an id between the counter and 2^52, so the next id is free.
     if (!chosen && id > assignedIdMax) return { kind: "exhausted" };
     this.#store(id, chosen ?? this.#addState(id, undefined), write, write);
     if (key && keyRow) {
-      if (!keyRow.isStored) this.#keys++;
+      if (!keyRow.isStored) this.#row.keys++;
       keyRow.remember(key, id);
     }
     return { kind: "created", id, replayed: false };
@@ -195,7 +166,7 @@ class Garden {
   #put(write: PutWrite): Outcome {
     const { id, preconditions } = write;
     const state = this.#stateOf(id);
-    const found = state.content;
+    const found = state.plant;
     if (!holds(preconditions, found)) return { kind: "precondition-failed" };
     const full = found ? undefined : this.#full();
     if (full) return full;
@@ -206,9 +177,9 @@ class Garden {
   #patch(write: PatchWrite): Outcome {
     const { id, change, preconditions } = write;
     const state = this.#stateOf(id);
-    if (!state.content) return { kind: "missing" };
-    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
-    const content = contentOf({ ...state.content, ...change });
+    if (!state.plant) return { kind: "missing" };
+    if (!holds(preconditions, state.plant)) return { kind: "precondition-failed" };
+    const content = contentOf({ ...state.plant, ...change });
     this.#store(id, state, write, content);
     return { kind: "patched", content };
   }
@@ -217,30 +188,29 @@ class Garden {
     const { id, preconditions } = write;
     const state = this.#stateOf(id);
     // Before the precondition: RFC 9110 (13.2.1) ignores it where the response is a 404 anyway.
-    if (!state.content) return { kind: "missing" };
-    if (!holds(preconditions, state.content)) return { kind: "precondition-failed" };
-    this.#note("deleted", write, id, state.content);
-    state.content = undefined;
+    if (!state.plant) return { kind: "missing" };
+    if (!holds(preconditions, state.plant)) return { kind: "precondition-failed" };
+    this.#note("deleted", write, state.plant);
+    state.plant = undefined;
     state.isChanged = true;
-    this.#plants--;
+    this.#row.plants--;
     return { kind: "deleted" };
   }
 
-  #store(id: PlantId, state: PlantState, write: HashedWrite, plant: PlantContent): void {
-    const { content: found } = state;
+  #store(id: PlantId, state: PlantState, write: Write, content: PlantContent): void {
+    const found = state.plant;
     // If the plant is like that already, nothing changes.
-    if (found && isSameContent(found, plant)) return;
-    const content = contentOf(plant);
-    this.#note(found ? "replaced" : "created", write, id, content);
-    if (!found) this.#plants++;
-    state.content = content;
+    if (found && isSameContent(found, content)) return;
+    const plant = toPlant(id, content);
+    this.#note(found ? "replaced" : "created", write, plant);
+    if (!found) this.#row.plants++;
+    state.plant = plant;
     state.isChanged = true;
-    if (id > this.#lastId && id <= assignedIdMax) this.#lastId = id;
+    if (id > this.#row.lastId && id <= assignedIdMax) this.#row.lastId = id;
   }
 
-  #note(type: EventType, write: HashedWrite, id: PlantId, { name, tag }: PlantContent): void {
-    const { user, atMs } = write;
-    this.#events.push({ seq: ++this.#lastEvent, type, atMs, user, id, name, tag });
+  #note(type: EventType, { user, atMs }: Write, plant: Plant): void {
+    this.#events.push({ seq: ++this.#row.lastEvent, type, atMs, user, plant });
   }
 
   #stateOf(id: PlantId): PlantState {
@@ -249,8 +219,8 @@ class Garden {
     return this.#addState(id, this.#isStored ? this.#lookUp.plant(this.#name, id) : undefined);
   }
 
-  #addState(id: PlantId, content: PlantContent | undefined): PlantState {
-    const state = { wasStored: content !== undefined, content, isChanged: false };
+  #addState(id: PlantId, plant: Plant | undefined): PlantState {
+    const state = { wasStored: plant !== undefined, plant, isChanged: false };
     this.#states.set(id, state);
     return state;
   }
@@ -270,9 +240,9 @@ class Garden {
   #full(keyRow?: KeyRow): Outcome | undefined {
     const plantsMax = this.#plantsMax;
     if (plantsMax === undefined) return undefined;
-    if (this.#plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
+    if (this.#row.plants >= plantsMax) return { kind: "full", limit: "plants", max: plantsMax };
     const keysMax = historyMaxOf(plantsMax);
-    const isFull = keyRow?.isStored === false && this.#keys >= keysMax;
+    const isFull = keyRow?.isStored === false && this.#row.keys >= keysMax;
     return isFull ? { kind: "full", limit: "keys", max: keysMax } : undefined;
   }
 }

@@ -6,6 +6,7 @@
 import * as v from "valibot";
 import { errorsMax, PlantStoreError, type ValidationError } from "../domain/errors.ts";
 import {
+  contentCharactersMax,
   type PlantChange,
   type PlantDraft,
   type PlantId,
@@ -23,8 +24,8 @@ import { oneErrorEach, validateChange, validateObject } from "./validation.ts";
 export const bulkPlantsMax = 10_000;
 export const bulkBytesMax = 1024 * 1024;
 export const idsBytesMax = 256 * 1024;
-/** More than any valid plant needs, with each character escaped. */
-export const plantCharactersMax = 4_096;
+/** More than any valid plant needs, with each character escaped: 4,096. */
+export const plantCharactersMax = 6 * contentCharactersMax + 496;
 /** How much of a body is worked on in one slice: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const turnPlantsMax = 48;

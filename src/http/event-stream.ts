@@ -11,7 +11,7 @@
  * out of the buffer is disconnected, and resumes.
  */
 import { noGarden } from "../async/fair-queue.ts";
-import { shareAsync } from "../async/share.ts";
+import { singleFlight } from "../async/memoize.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -133,7 +133,7 @@ export class EventFeed {
       bytes: 0,
       last,
       version: undefined,
-      fill: shareAsync(() => this.#fill(channel)),
+      fill: singleFlight(() => this.#fill(channel)),
     };
     this.#channels.set(garden, channel);
     return channel;
@@ -172,7 +172,7 @@ export class EventFeed {
   }
 
   /** Skips gardens whose version shows that nothing has changed. */
-  readonly #poll = shareAsync(async () => {
+  readonly #poll = singleFlight(async () => {
     const due: { channel: Channel; version: number | undefined }[] = [];
     for (const channel of this.#channels.values()) {
       const version = this.deps.readVersion(channel.garden)?.all;
@@ -218,7 +218,7 @@ export class EventFeed {
   }
 
   /** Ends the streams whose token is no longer valid, or can't be checked. */
-  readonly #checkTokens = shareAsync(async () => {
+  readonly #checkTokens = singleFlight(async () => {
     const { authenticator } = this.deps;
     const unknown = [...this.#listeners].filter(({ token }) => !authenticator.findCached(token));
     const byToken = Map.groupBy(unknown, ({ token }) => token).entries();

@@ -6,7 +6,8 @@
  */
 import { FairSemaphore } from "../async/fair-semaphore.ts";
 import { overloaded } from "../domain/errors.ts";
-import { itemTextMax, type Scan, type Step } from "../domain/lists.ts";
+import type { Scan, Step } from "../domain/lists.ts";
+import { contentCharactersMax } from "../domain/plant.ts";
 import type { ReservedBytes } from "./reserved-bytes.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
@@ -133,7 +134,7 @@ export class Lists {
   ): Promise<Listing<never>> {
     const read = () => scan.next(slicePlants[scan.kind], this.#chunkSizes.size);
     const text = this.#chunkSizes.size;
-    const max = { items: text / itemTextMax, looks: searchedPlantsMax, text };
+    const max = { items: text / contentCharactersMax, looks: searchedPlantsMax, text };
     const first = scan.kind === "list" ? await read() : await this.#search(garden, scan, max);
     const array = new ArrayText(limit, show);
     const opening = `[${array.add(first)}`;

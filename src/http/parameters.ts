@@ -1,6 +1,6 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys. */
 import * as v from "valibot";
-import { fits, tagCodePointsMax, tagSchema } from "../domain/plant.ts";
+import { codePointsMax, fits, tagSchema } from "../domain/plant.ts";
 import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
@@ -57,7 +57,7 @@ export function wordText<const Word extends string>(...words: readonly Word[]) {
 
 export const tagText = v.pipe(
   tagSchema,
-  v.metadata({ jsonSchema: { type: "string", maxLength: tagCodePointsMax } }),
+  v.metadata({ jsonSchema: { type: "string", maxLength: codePointsMax.tag } }),
 );
 
 export const searchText = v.pipe(

@@ -41,7 +41,7 @@ function exactId(id: PlantId): unknown {
   return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
 }
 
-export function renderEvent({ seq, type, atMs, user, ...plant }: GardenEvent): string {
+export function renderEvent({ seq, type, atMs, user, plant }: GardenEvent): string {
   const at = new Date(atMs).toISOString();
   return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: toFields(plant, "id") });
 }

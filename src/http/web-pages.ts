@@ -3,7 +3,7 @@
  * on the first request and cached; the files are named by a hash of their content.
  */
 import * as v from "valibot";
-import { memoizeAsync } from "../async/share.ts";
+import { memoizeAsync } from "../async/memoize.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Operation, Reply } from "./operation.ts";
 import type { PageSource } from "./page-sources.ts";

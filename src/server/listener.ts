@@ -3,7 +3,7 @@
  * tasks, and a server on the port that all threads share.
  */
 import { deadline } from "../async/deadline.ts";
-import { memoizeAsync, shareAsync } from "../async/share.ts";
+import { memoizeAsync, singleFlight } from "../async/memoize.ts";
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
 import type { Config } from "../config.ts";
@@ -83,7 +83,7 @@ async function startServing(
   metrics: Metrics,
 ): Promise<Listener> {
   const assembly = assemble(config, storage, log, metrics);
-  const { app, authenticator, writer, feed, readiness } = assembly;
+  const { app, authenticator, groupCommit, feed, readiness } = assembly;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
@@ -100,6 +100,11 @@ async function startServing(
     tasks.start("metrics report", config.intervals.sendReportMs, send);
   }
 
+  async function finishWrites(): Promise<void> {
+    await groupCommit.drain();
+    await authenticator.noteUses().catch(() => {});
+  }
+
   return {
     port: server.port,
     storage,
@@ -113,11 +118,12 @@ async function startServing(
       await server.closeAfterResponses();
       const stopped = server.stop(false);
       await Promise.race([stopped, untilIdle(server, feed, startedAtMs)]);
+      // Cuts what is left, if anything.
       await Promise.race([stopped, server.stop(true)]);
       tasks.stop();
       channel.close();
-      const finished = writer.drain().then(() => authenticator.noteUses().catch(() => {}));
-      await deadline(finished, startedAtMs + drainMs - performance.now(), () => {});
+      const leftMs = startedAtMs + drainMs - performance.now();
+      await deadline(finishWrites(), leftMs, () => {});
     },
   };
 }
@@ -139,7 +145,6 @@ async function untilIdle(
   }
 }
 
-/** The parts that serve requests. */
 export type Assembly = ReturnType<typeof assemble>;
 
 /** Wires up the parts that serve requests on one thread. */
@@ -150,7 +155,7 @@ export function assemble(
   metrics = new Metrics(version),
 ) {
   const { usage, certificate } = config;
-  const writer = new GroupCommit(storage, {
+  const groupCommit = new GroupCommit(storage, {
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
     onCommit(outcomes, durationMs) {
       metrics.countCommit(outcomes.length, durationMs);
@@ -165,7 +170,7 @@ export function assemble(
     },
     onSlow: () => readiness.noteSlowCommit(),
   });
-  const readiness = new Readiness(storage, writer, log, config.database);
+  const readiness = new Readiness(storage, groupCommit, log, config.database);
   const jwts = config.jwt && new JwtVerifier(config.jwt);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
@@ -187,7 +192,7 @@ export function assemble(
   const feed = new EventFeed({ ...shared, events });
   const app = createApp({
     context: {
-      plants: new Plants(storage, writer),
+      plants: new Plants(storage, groupCommit),
       lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
       events,
       openStream: (...values) => feed.open(...values),
@@ -195,7 +200,7 @@ export function assemble(
       readVersion,
       checkStorage: () => readiness.check(),
       // It needs no token, and rendering takes as long as ten requests, so calls share one.
-      renderMetrics: shareAsync(async () => metrics.render(await readiness.isReady())),
+      renderMetrics: singleFlight(async () => metrics.render(await readiness.isReady())),
       // Loaded when it is first asked for: it takes longer to load than everything else.
       renderOpenApi: memoizeAsync(async () => {
         const { createOpenApi } = await import("../http/openapi.ts");
@@ -213,5 +218,5 @@ export function assemble(
     usage,
     limiter,
   });
-  return { app, authenticator, jwts, writer, feed, readiness };
+  return { app, authenticator, jwts, groupCommit, feed, readiness };
 }

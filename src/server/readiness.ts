@@ -6,10 +6,12 @@
  * If a check fails, the database is lost until one succeeds. The log says so once for each, instead
  * of once for every request.
  */
+import * as v from "valibot";
 import { deadline } from "../async/deadline.ts";
 import { noGarden } from "../async/fair-queue.ts";
-import { shareAsync } from "../async/share.ts";
+import { singleFlight } from "../async/memoize.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { plantDraftSchema } from "../domain/plant.ts";
 import { GardenLocked, type Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
 import { storageError } from "../storage/failures.ts";
@@ -20,21 +22,22 @@ import type { Storage } from "../storage/storage.ts";
 const checkMs = 2_000;
 
 /** A real commit that leaves no plant, in a garden that no caller has. */
-const trial = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
+const base = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
+const content = v.parse(plantDraftSchema, { name: "Trial" });
 const trialWrites: readonly Write[] = [
-  { kind: "create", ...trial, name: "Trial", tag: "", idempotency: undefined },
-  { kind: "delete", ...trial },
+  { kind: "create", ...content, ...base, key: undefined },
+  { kind: "delete", ...base },
 ];
 
 export class Readiness {
   #areCommitsFailing = false;
   /** Absent unless the database is lost. */
   #lostAtMs: number | undefined;
-  readonly #shareCheck = shareAsync(() => this.#check());
+  readonly #sharedCheck = singleFlight(() => this.#check());
 
   constructor(
     private readonly storage: Pick<Storage, "apply" | "ping">,
-    private readonly writer: { readonly isStuck: boolean },
+    private readonly commits: { readonly isStuck: boolean },
     private readonly log: Log,
     /** Of the database, for the log. */
     private readonly address: string,
@@ -72,7 +75,7 @@ export class Readiness {
    * hangs, further checks would only queue up.
    */
   check(): Promise<void> {
-    return deadline(this.#shareCheck(), checkMs, () => {
+    return deadline(this.#sharedCheck(), checkMs, () => {
       throw new PlantStoreError("unavailable", "The storage does not respond in time.");
     });
   }
@@ -85,7 +88,7 @@ export class Readiness {
   }
 
   async #check(): Promise<void> {
-    if (this.writer.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+    if (this.commits.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.storage.ping();
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {

@@ -19,7 +19,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
-import type { ConnectionLimits, Storage, StorageShare } from "../storage/storage.ts";
+import type { Storage, StorageShare } from "../storage/storage.ts";
 import { type ListenerConfig, openListener } from "./listener.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
 import { claimPort, readCertificate } from "./port.ts";
@@ -45,9 +45,11 @@ export async function serve(
   log: Log,
   intervals: Partial<Intervals> = {},
 ): Promise<Service> {
+  // Threads have their own connections and share the limit of the process.
+  const poolSize = Math.floor(settings.limits.poolSize / settings.threads);
   const config: ListenerConfig = {
     ...settings,
-    limits: shareOf(settings.limits, settings.threads),
+    limits: { ...settings.limits, poolSize: Math.max(1, poolSize) },
     certificate: settings.tls && (await readCertificate(settings.tls)),
     bucketMemory: settings.usage.rate && createBucketMemory(),
     metricsChannel: crypto.randomUUID(),
@@ -96,11 +98,6 @@ export async function serve(
 /** A file's whole path: a wrong working directory is why most new stores are a surprise. */
 function placeOf(database: string): string {
   return isFile(database) ? resolve(database) : maskAddress(database);
-}
-
-/** Threads have their own connections and share the limit of the process. */
-function shareOf(limits: ConnectionLimits, threads: number): ConnectionLimits {
-  return { ...limits, poolSize: Math.max(1, Math.floor(limits.poolSize / threads)) };
 }
 
 interface Thread {

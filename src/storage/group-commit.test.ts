@@ -3,7 +3,7 @@ import { afterEach, describe, expect, jest, mock, spyOn, test } from "bun:test";
 import { create as createPlant, remove } from "../../test/storage/tested-storage.ts";
 import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { groupPlantsMax, groupTextMax } from "../domain/plants.ts";
+import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
 import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
 
@@ -125,7 +125,7 @@ describe("a group", () => {
 test("a garden's text has a bound, too", async () => {
   const { group, begin, end, groups } = create();
   await begin();
-  const name = "x".repeat(groupTextMax);
+  const name = "x".repeat(groupCharactersMax);
   const results = [10n, 11n].map((id) => group.write(createPlant({ garden: "1", id, name })));
   await end(ok, ok, ok);
   expect(await Promise.all(results)).toHaveLength(2);

@@ -3,9 +3,9 @@
  * knows no engine: a commit is whatever `apply` does. Gardens take turns in each group, so one that
  * writes a lot only holds up itself.
  */
-import { FairQueue } from "../async/fair-queue.ts";
+import { FairQueue, type QueueEntry } from "../async/fair-queue.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import { groupPlantsMax, groupTextMax, textOf } from "../domain/plants.ts";
+import { charactersOf, groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import {
   GardenLocked,
   type Outcome,
@@ -52,8 +52,8 @@ const gardenLocked = new PlantStoreError(
 interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
-  /** How many characters their names and tags have. */
-  readonly text: number;
+  /** See `charactersOf`. */
+  readonly characters: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
   /** Takes the outcomes of the whole group, and where its own begin. */
@@ -63,9 +63,38 @@ interface WaitingWrites {
 
 type Group = readonly WaitingWrites[];
 
+/** A group while it's being filled. */
+class GroupBuilder {
+  readonly entries: WaitingWrites[] = [];
+  /** When the first of them was queued. */
+  queuedAtMs = 0;
+  #writes = 0;
+  /** By garden, how much the group has of it. */
+  readonly #gardens = new Map<string, { writes: number; characters: number }>();
+
+  constructor(private readonly gardenWritesMax: number) {}
+
+  /** The first of all always fits, and the first of each garden if the group has room for it. */
+  readonly fits = (garden: string, { writes, characters }: WaitingWrites): boolean => {
+    if (this.entries.length > 0 && this.#writes + writes.length > groupWritesMax) return false;
+    const own = this.#gardens.get(garden);
+    if (own === undefined) return true;
+    const hasRoom = own.writes + writes.length <= this.gardenWritesMax;
+    return hasRoom && own.characters + characters <= groupCharactersMax;
+  };
+
+  add({ item, queuedAtMs }: QueueEntry<WaitingWrites>): void {
+    const own = this.#gardens.get(item.garden) ?? { writes: 0, characters: 0 };
+    own.writes += item.writes.length;
+    own.characters += item.characters;
+    this.#gardens.set(item.garden, own);
+    this.#writes += item.writes.length;
+    if (this.entries.length === 0) this.queuedAtMs = queuedAtMs;
+    this.entries.push(item);
+  }
+}
+
 export class GroupCommit implements PlantWriter {
-  readonly #storage: Pick<PlantStorage, "apply">;
-  readonly #observer: CommitObserver;
   readonly #waiting = new FairQueue<WaitingWrites>();
   /** Gardens that another program has locked, and until when their writes are refused at once. */
   readonly #lockedUntilMs = new Map<string, number>();
@@ -75,10 +104,10 @@ export class GroupCommit implements PlantWriter {
   /** Groups that are not fully settled yet. */
   #settling = 0;
 
-  constructor(storage: Pick<PlantStorage, "apply">, observer: CommitObserver = {}) {
-    this.#storage = storage;
-    this.#observer = observer;
-  }
+  constructor(
+    private readonly storage: Pick<PlantStorage, "apply">,
+    private readonly observer: CommitObserver = {},
+  ) {}
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
@@ -86,7 +115,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: write.garden,
         writes: [write],
-        text: textOf(write),
+        characters: charactersOf(write),
         isContinued: false,
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
@@ -99,7 +128,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: writes[0]?.garden ?? "",
         writes,
-        text: writes.reduce((text, write) => text + textOf(write), 0),
+        characters: writes.reduce((sum, write) => sum + charactersOf(write), 0),
         isContinued,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
@@ -126,47 +155,33 @@ export class GroupCommit implements PlantWriter {
   }
 
   async #commitAll(): Promise<void> {
-    for (let group = this.#takeGroup(); group.length > 0; group = this.#takeGroup()) {
-      const taken = group;
+    while (this.#waiting.length > 0) {
+      const { entries, queuedAtMs } = this.#takeGroup();
+      this.observer.onStart?.(performance.now() - queuedAtMs);
+      this.#refuseLate(overloaded);
       let timer = setTimeout(() => {
-        this.#observer.onSlow?.();
-        timer = setTimeout(() => this.#giveUp(taken), deadlineMs - slowMs);
+        this.observer.onSlow?.();
+        timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
       }, slowMs);
-      await this.#commit(group);
+      await this.#commit(entries);
       clearTimeout(timer);
       this.isStuck = false;
-      if (group.length > 1) await this.#gather();
+      if (entries.length > 1) await this.#gather();
     }
     this.#isBusy = false;
   }
 
-  /** The next group. What has waited too long and still doesn't fit into it is refused. */
-  #takeGroup(): Group {
+  #takeGroup(): GroupBuilder {
     // A garden that is alone may fill the group: larger groups are faster.
-    const gardenWritesMax = this.#waiting.gardens === 1 ? groupWritesMax : groupPlantsMax;
-    const group: WaitingWrites[] = [];
-    let groupWrites = 0;
-    /** By garden, what the group has of it. */
-    const taken = new Map<string, { readonly writes: number; readonly text: number }>();
-    const fits = (garden: string, { writes, text }: WaitingWrites) => {
-      if (group.length > 0 && groupWrites + writes.length > groupWritesMax) return false;
-      const own = taken.get(garden);
-      if (own === undefined) return true;
-      return own.writes + writes.length <= gardenWritesMax && own.text + text <= groupTextMax;
-    };
-    for (let next = this.#waiting.shift(fits); next; next = this.#waiting.shift(fits)) {
-      const { garden, writes, text } = next.item;
-      const own = taken.get(garden) ?? { writes: 0, text: 0 };
-      taken.set(garden, { writes: own.writes + writes.length, text: own.text + text });
-      if (group.length === 0) this.#observer.onStart?.(performance.now() - next.queuedAtMs);
-      groupWrites += writes.length;
-      group.push(next.item);
+    const isAlone = this.#waiting.gardens === 1;
+    const group = new GroupBuilder(isAlone ? groupWritesMax : groupPlantsMax);
+    for (let next = this.#waiting.shift(group.fits); next; next = this.#waiting.shift(group.fits)) {
+      group.add(next);
     }
-    if (this.#waiting.length > 0) this.#refuseLate(overloaded);
     return group;
   }
 
-  /** Unless it continues a bulk: half a bulk is worse than a slow one. */
+  /** What has waited too long, unless it continues a bulk: half a bulk is worse than a slow one. */
   #refuseLate(error: PlantStoreError): void {
     this.#reject(
       this.#waiting.removeLate(({ isContinued }) => isContinued),
@@ -185,18 +200,18 @@ export class GroupCommit implements PlantWriter {
     }
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#storage.apply(writes);
+      outcomes = await this.storage.apply(writes);
     } catch (error) {
       return this.#recover(group, error);
     }
-    this.#observer.onCommit?.(outcomes, performance.now() - startedAtMs);
+    this.observer.onCommit?.(outcomes, performance.now() - startedAtMs);
     this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
   }
 
   /** Rejects what caused the failure, or may have, and commits the rest again. */
   async #recover(group: Group, error: unknown): Promise<void> {
     if (error instanceof PlantStoreError) {
-      this.#observer.onFailure?.(error);
+      this.observer.onFailure?.(error);
       this.#reject(group, error);
       // These waited for it long enough: the next try may take as long, and fail as well.
       if (error.code === "unavailable") this.#refuseLate(storageError("unavailable", error));

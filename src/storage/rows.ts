@@ -1,8 +1,7 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
 import { noGarden } from "../async/fair-queue.ts";
-import type { Scope } from "../domain/caller.ts";
 import type { StoredKey } from "../domain/keys.ts";
-import { contentFields } from "../domain/plant.ts";
+import { contentFields, type Plant, toPlant } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
@@ -55,23 +54,22 @@ export const contentColumns = contentFields.join(", ");
 /** In PostgreSQL, which counts code points. */
 export const contentLength = contentFields.map((field) => `length(${field})`).join(" + ");
 
-export type EventRow = Omit<GardenEvent, "seq" | "atMs"> & Record<"seq" | "at_ms", bigint>;
-
-export function toEvent({ seq, at_ms, type, user, id, name, tag }: EventRow): GardenEvent {
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, id, name, tag };
+export interface EventRow extends Plant, Pick<GardenEvent, "type" | "user"> {
+  readonly seq: bigint;
+  readonly at_ms: bigint;
 }
 
-export interface TokenRow {
-  readonly id: string;
-  readonly hash: string;
-  readonly user: string;
-  readonly garden: string;
-  readonly scope: Scope;
-  readonly note: string;
+export function toEvent(row: EventRow): GardenEvent {
+  const { seq, type, at_ms, user } = row;
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, plant: toPlant(row.id, row) };
+}
+
+type TokenTexts = Pick<TokenRecord, "id" | "hash" | "user" | "garden" | "scope" | "note">;
+
+export interface TokenRow
+  extends TokenTexts,
+    Record<"expires_at_ms" | "revoked_at_ms" | "last_used_at_ms", bigint | null> {
   readonly created_at_ms: bigint;
-  readonly expires_at_ms: bigint | null;
-  readonly revoked_at_ms: bigint | null;
-  readonly last_used_at_ms: bigint | null;
 }
 
 export function toTokenRecord(row: TokenRow): TokenRecord {

@@ -158,7 +158,7 @@ describe("memory and turns", () => {
   test("a page is read in one go", async () => {
     using list = spyOn(service.storage, "list");
     for (const limit of [0, 20, 1_000]) await call(`GET /plants?limit=${limit}`, 200);
-    const reads = list.mock.calls.map(([, , count, options]) => [count, options?.textMax]);
+    const reads = list.mock.calls.map(([, , count, options]) => [count, options?.charactersMax]);
     expect(reads).toEqual([1, 21, 1_001].map((count) => [count, undefined]));
   });
 

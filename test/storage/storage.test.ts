@@ -90,10 +90,10 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
     describe("plants", () => {
       test("are listed up to so much text, but at least one", async () => {
         await apply(...["a", "b", "a", "a"].map((tag) => create({ tag })));
-        expect(await ids(1n, 9, { textMax: 10 })).toEqual([2n, 3n]);
-        expect(await ids(4n, 9, { order: "desc", textMax: 10 })).toEqual([3n, 2n]);
-        expect(await ids(undefined, 9, { tag: "a", textMax: 1 })).toEqual([1n]);
-        expect(await ids(4n, 9, { order: "desc", tag: "a", textMax: 1 })).toEqual([3n]);
+        expect(await ids(1n, 9, { charactersMax: 10 })).toEqual([2n, 3n]);
+        expect(await ids(4n, 9, { order: "desc", charactersMax: 10 })).toEqual([3n, 2n]);
+        expect(await ids(undefined, 9, { tag: "a", charactersMax: 1 })).toEqual([1n]);
+        expect(await ids(4n, 9, { order: "desc", tag: "a", charactersMax: 1 })).toEqual([3n]);
       });
 
       test("are counted by tag, so many at a time", async () => {
@@ -177,8 +177,8 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
     });
 
     describe("events", () => {
-      const read = (after: number, count: number, textMax: number) =>
-        storage.readEvents("home", after, count, textMax);
+      const read = (after: number, count: number, charactersMax: number) =>
+        storage.readEvents("home", after, count, charactersMax);
 
       test("are read in each garden from a number on, up to so many or so much text, but at least one", async () => {
         const names = ["a".repeat(9), "b", "c"];

@@ -1,4 +1,5 @@
 /** Short forms of writes and outcomes, for tests of the storage. */
+import { toKeyUse } from "../../src/domain/keys.ts";
 import {
   type CreateWrite,
   type DeleteWrite,
@@ -16,17 +17,18 @@ export const emptyTables = ["plants", "gardens", "events", "idempotency_keys", "
 
 const author = { user: "ada", atMs: 0 };
 
-export function create(fields: Partial<CreateWrite> = {}): CreateWrite {
-  return {
-    kind: "create",
-    ...author,
-    garden: "home",
-    id: undefined,
-    name: "Fern",
-    tag: "",
-    idempotency: undefined,
-    ...fields,
-  };
+interface CreateFields extends Partial<CreateWrite> {
+  readonly idempotency?:
+    | { key: string; index?: number | undefined; nowMs: number; expiresAtMs: number }
+    | undefined;
+}
+
+export function create({ idempotency, ...fields }: CreateFields = {}): CreateWrite {
+  const plant = { id: undefined, name: "Fern", tag: "", key: undefined };
+  const write: CreateWrite = { kind: "create", ...author, garden: "home", ...plant, ...fields };
+  if (!idempotency) return write;
+  const { key, index, nowMs, expiresAtMs } = idempotency;
+  return { ...write, key: { ...toKeyUse(key, index, write, nowMs), expiresAtMs } };
 }
 
 export function put(fields: Partial<PutWrite> = {}): PutWrite {

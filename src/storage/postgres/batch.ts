@@ -10,8 +10,8 @@
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome } from "../../domain/ports.ts";
-import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
+import { GardenLocked, type Outcome, type Write } from "../../domain/ports.ts";
+import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";
@@ -26,7 +26,7 @@ interface BatchOptions extends WriterOptions {
 
 export async function applyBatch(
   client: ClientBase,
-  writes: readonly HashedWrite[],
+  writes: readonly Write[],
   { plantsMax, withoutEvents, announceCommit }: BatchOptions,
 ): Promise<readonly Outcome[]> {
   try {
@@ -45,7 +45,7 @@ export async function applyBatch(
  * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at
  * worst, they add an empty garden.
  */
-async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Promise<LookUp> {
+async function fetchAll(client: ClientBase, writes: readonly Write[]): Promise<LookUp> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
@@ -55,10 +55,10 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
   });
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
     client.query(`${beginWrite}; ${setLockTimeout}`),
-    queryFor(client, adding, addGardensStatement, [adding]),
-    queryFor(client, gardens, lockGardensStatement, [gardens]),
-    queryFor(client, places, findPlantsStatement, columns(places, "garden", "id")),
-    queryFor(client, keys, findKeysStatement, columns(keys, "garden", "key")),
+    queryFor(client, addGardensStatement, adding, "garden"),
+    queryFor(client, lockGardensStatement, gardens, "garden"),
+    queryFor(client, findPlantsStatement, places, "garden", "id"),
+    queryFor(client, findKeysStatement, keys, "garden", "key"),
   ] as const);
   const found = {
     gardens: new Map(gardenRows.rows.map((row) => [row.garden as string, toGardenRow(row)])),
@@ -68,7 +68,7 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
     ),
   };
   // Somebody deleted it before it was locked.
-  const isGone = adding.some((garden) => !found.gardens.has(garden));
+  const isGone = adding.some(({ garden }) => !found.gardens.has(garden));
   if (isGone) throw new GardenLocked("A garden is being deleted.");
   return {
     garden: (garden) => found.gardens.get(garden),
@@ -78,8 +78,9 @@ async function fetchAll(client: ClientBase, writes: readonly HashedWrite[]): Pro
 }
 
 /** Everyone takes locks in the same order, which prevents deadlocks. */
-export function sortedGardens(writes: readonly { readonly garden: string }[]): string[] {
-  return [...new Set(writes.map(({ garden }) => garden))].sort();
+export function sortedGardens(writes: readonly Write[]): { readonly garden: string }[] {
+  const names = new Set(writes.map(({ garden }) => garden));
+  return [...names].sort().map((garden) => ({ garden }));
 }
 
 /** One string for a garden and an id or key in it. Garden names can't contain the separator. */
@@ -125,26 +126,19 @@ async function store(
       expiresAtMs,
     })),
   );
-  const events = withoutEvents ? [] : of((each) => each.events);
-  const plantColumns = ["garden", "id", ...contentFields] as const;
-  const eventColumns = ["garden", "seq", "atMs", "type", "user", "id", ...contentFields] as const;
+  const events = withoutEvents
+    ? []
+    : of((each) => each.events.map(({ plant, ...event }) => ({ ...event, ...plant })));
+  const plantNames = ["garden", "id", ...contentFields] as const;
+  const eventNames = ["seq", "atMs", "type", "user", "id", ...contentFields] as const;
+  const counterNames = ["lastId", "plants", "keys", "lastEvent"] as const;
   const results = await inOneRoundTrip([
-    queryFor(client, inserted, insertPlantsStatement, columns(inserted, ...plantColumns)),
-    queryFor(client, replaced, replacePlantsStatement, columns(replaced, ...plantColumns)),
-    queryFor(client, deleted, deletePlantsStatement, columns(deleted, "garden", "id")),
-    queryFor(
-      client,
-      changes,
-      updateGardensStatement,
-      columns(changes, "garden", "lastId", "plants", "keys", "lastEvent"),
-    ),
-    queryFor(client, events, storeEventsStatement, columns(events, ...eventColumns)),
-    queryFor(
-      client,
-      keys,
-      storeKeysStatement,
-      columns(keys, "garden", "key", "entries", "expiresAtMs"),
-    ),
+    queryFor(client, insertPlantsStatement, inserted, ...plantNames),
+    queryFor(client, replacePlantsStatement, replaced, ...plantNames),
+    queryFor(client, deletePlantsStatement, deleted, "garden", "id"),
+    queryFor(client, updateGardensStatement, changes, "garden", ...counterNames),
+    queryFor(client, storeEventsStatement, events, "garden", ...eventNames),
+    queryFor(client, storeKeysStatement, keys, "garden", "key", "entries", "expiresAtMs"),
     client.query("COMMIT"),
   ]);
   const command = results.at(-1)?.command;
@@ -197,14 +191,15 @@ export function columns<Item, Name extends keyof Item>(
 
 type Rows = Pick<QueryResult, "rows" | "command">;
 
-/** Runs a statement over a list of items, unless the list is empty. */
-async function queryFor(
+/** Runs a statement over a list of items, with one array per field, unless the list is empty. */
+async function queryFor<Item, Name extends keyof Item>(
   client: ClientBase,
-  items: readonly unknown[],
   text: string,
-  values: unknown[],
+  items: readonly Item[],
+  ...names: readonly Name[]
 ): Promise<Rows> {
-  return items.length === 0 ? { rows: [], command: "" } : send(client, text, values);
+  if (items.length === 0) return { rows: [], command: "" };
+  return send(client, text, columns(items, ...names));
 }
 
 /** Waits for all, so that the connection is idle afterwards. Fails with the first failure. */

@@ -105,12 +105,22 @@ function fallback(
 /** Connections that have reported an error. */
 const brokenClients = new WeakSet<ClientBase>();
 
+/** The last warning of each connection about its standby. Others say nothing about a commit. */
+const warnings = new WeakMap<ClientBase, unknown>();
+
 /**
- * The last warning of each connection about its standby. If somebody cancels a commit while it
- * waits for that, the server reports success with only a warning, but a failover would lose the
- * commit. Other warnings, such as one to vacuum, say nothing about a commit.
+ * Fails if the server warns about a commit. If somebody cancels a commit while it waits for the
+ * standby, the server reports success with only a warning, but a failover would lose the commit.
  */
-export const warnings = new WeakMap<ClientBase, unknown>();
+export async function withoutWarning<Result>(
+  client: ClientBase,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  warnings.delete(client);
+  const result = await work();
+  if (warnings.has(client)) throw warnings.get(client);
+  return result;
+}
 
 /** Drops every new connection that doesn't fit: a load balancer may lead to any server. */
 export function createPool(config: ClientConfig, limits: ConnectionLimits): Pool {

@@ -22,7 +22,8 @@ test("a rare tag is looked up in its index, even if the planner thinks it is the
   const before = await readScans();
   const reads = [
     async () => (await storage.list("home", undefined, 9, { tag: "rare" })).at(-1)?.id,
-    async () => (await storage.list("home", undefined, 9, { tag: "rare", textMax: 99 })).at(-1)?.id,
+    async () =>
+      (await storage.list("home", undefined, 9, { tag: "rare", charactersMax: 99 })).at(-1)?.id,
     async () => (await storage.list("home", undefined, 99, { tag: "rare" })).at(-1)?.id,
     async () =>
       (await storage.list("home", undefined, 9, { tag: "rare", order: "desc" })).at(-1)?.id,
@@ -42,7 +43,7 @@ test("statements that were planned while the table was small use its index when 
   const use = async () => {
     expect(await storage.list("home", undefined, 9)).toHaveLength(9);
     await storage.list("home", undefined, 9, { tag: "rare" });
-    await storage.list("home", undefined, 9, { textMax: 99 });
+    await storage.list("home", undefined, 9, { charactersMax: 99 });
     await storage.list("home", undefined, 9, { order: "desc" });
     await storage.list("home", undefined, 99);
     await storage.countByTag("home", { tag: "", id: 0n }, 9);

@@ -178,11 +178,11 @@ function createReader(
   }
 
   return {
-    async list(garden, after, count, { textMax, tag, order = "asc" } = {}) {
+    async list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
       const first = idAfter(after, order);
       if (first === undefined) return [];
       const range = tag === undefined ? "inGarden" : "inTag";
-      if (textMax === undefined && count <= batchedPlantsMax) {
+      if (charactersMax === undefined && count <= batchedPlantsMax) {
         return timed(lists[order][range].request(garden, { garden, tag, first, count }));
       }
       const read = reads[order];
@@ -196,7 +196,7 @@ function createReader(
                WHERE ${read[range]} LIMIT $4) AS page
              WINDOW by_id AS (${read.byId})
            ) AS plant WHERE row = 1 OR text <= $5`,
-          [garden, tag, first, count, Math.floor(textMax ?? Number.MAX_SAFE_INTEGER)],
+          [garden, tag, first, count, Math.floor(charactersMax ?? Number.MAX_SAFE_INTEGER)],
         ),
       );
       return toPlants(rows[0]);

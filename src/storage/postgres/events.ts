@@ -6,8 +6,13 @@ import type { TransactionRunner } from "./transaction.ts";
 
 export function createEventReader(runner: TransactionRunner): EventReader {
   return {
-    async readEvents(garden, after = 0, count, textMax) {
-      const { rows } = await runner.read(garden, readStatement, [garden, after, count, textMax]);
+    async readEvents(garden, after = 0, count, charactersMax) {
+      const { rows } = await runner.read(garden, readStatement, [
+        garden,
+        after,
+        count,
+        charactersMax,
+      ]);
       const events = rows.filter(({ seq }) => seq !== null).map(toEvent);
       return { events, lastEvent: Number(rows[0]?.last_event ?? 0) };
     },

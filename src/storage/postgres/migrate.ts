@@ -20,7 +20,7 @@ async function readSchemaVersion(client: ClientBase): Promise<number> {
        WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'plantstore_schema'`,
   );
   if (places.length === 0) return 0;
-  if (!places.some(({ is_first }) => is_first)) throw refuseSecond(places[0].name);
+  if (!places.some(({ is_first }) => is_first)) throw secondStore(places[0].name);
   const { rows } = await client.query("SELECT version FROM plantstore_schema");
   const found = Number(rows[0]?.version ?? 0);
   checkSchema(found, newest);
@@ -28,7 +28,7 @@ async function readSchemaVersion(client: ClientBase): Promise<number> {
 }
 
 /** New tables would hide the existing ones from the instances that serve them. */
-function refuseSecond(name: string): PlantStoreError {
+function secondStore(name: string): PlantStoreError {
   return new PlantStoreError(
     "unavailable",
     `its store is in the schema ${JSON.stringify(name)}, which is not the first of the search path: ` +

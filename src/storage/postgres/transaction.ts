@@ -6,7 +6,7 @@
 import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
 import { deadline } from "../../async/deadline.ts";
 import { FairSemaphore } from "../../async/fair-semaphore.ts";
-import { shareAsync } from "../../async/share.ts";
+import { singleFlight } from "../../async/memoize.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
@@ -21,7 +21,7 @@ import {
   isUnusable,
   nameFailures,
   send,
-  warnings,
+  withoutWarning,
 } from "./connect.ts";
 import {
   ConnectionLost,
@@ -71,7 +71,7 @@ export class TransactionRunner {
   #pool: Pool;
   /** When connecting first failed; absent once it has succeeded. */
   #failingSinceMs: number | undefined;
-  readonly #shareCheck = shareAsync(() => this.#check());
+  readonly #sharedCheck = singleFlight(() => this.#check());
 
   constructor(makePool: () => Pool, limits: ConnectionLimits) {
     this.#makePool = makePool;
@@ -157,8 +157,10 @@ export class TransactionRunner {
    * Runs the work again after a race, and once if its connection was lost before the commit. All
    * tries together end by `dueAtMs`. If no connection can be made, there is no second try.
    */
-  async run<Result>(work: Work<Result>, options: RunOptions = {}): Promise<Result> {
-    const { dueAtMs = this.dueAtMs(), advice } = options;
+  async run<Result>(
+    work: Work<Result>,
+    { dueAtMs = this.dueAtMs(), advice }: RunOptions = {},
+  ): Promise<Result> {
     for (let tries = 1; ; tries++) {
       const connection = await this.#connect(dueAtMs).catch(throwMapped);
       let isCommitting = false;
@@ -166,14 +168,12 @@ export class TransactionRunner {
         isCommitting = true;
       };
       try {
-        return await this.#use(connection, dueAtMs, async (client) => {
-          warnings.delete(client);
-          const result = await work(client, announceCommit);
-          if (isCommitting && warnings.has(client)) throw warnings.get(client);
-          return result;
-        });
+        return await this.#use(connection, dueAtMs, (client) =>
+          withoutWarning(client, () => work(client, announceCommit)),
+        );
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
+        // Nothing was changed, so the work may be tried again.
         const pauseMs = pauseBeforeNext(tries, error);
         if (performance.now() + pauseMs > dueAtMs) throw mapError(error);
         await Bun.sleep(pauseMs);
@@ -195,7 +195,7 @@ export class TransactionRunner {
    * outage. Calls share one query: anyone may call /readyz, and writes need the connections.
    */
   async ping(): Promise<void> {
-    await this.#shareCheck().catch(throwMapped);
+    await this.#sharedCheck().catch(throwMapped);
   }
 
   async close(): Promise<void> {

@@ -14,8 +14,14 @@
  */
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome, type PlantStorage } from "../../domain/ports.ts";
-import { type HashedWrite, hashKeys, historyMaxOf } from "../../domain/rules.ts";
+import {
+  type CreateWrite,
+  GardenLocked,
+  type Outcome,
+  type PlantStorage,
+  type Write,
+} from "../../domain/ports.ts";
+import { historyMaxOf } from "../../domain/rules.ts";
 import {
   type ForgottenEvents,
   forgetEvents,
@@ -37,18 +43,12 @@ export function createWriter(
   runner: TransactionRunner,
   options: WriterOptions,
 ): Pick<PlantStorage, "apply" | "forgetKeys" | "forgetEvents"> {
-  const { plantsMax, withoutEvents = false } = options;
-  const withEvents = !withoutEvents;
-  const creating = createStatement({ withEvents, withKeys: false });
-  const creatingWithKeys = createStatement({ withEvents, withKeys: true });
-
-  async function apply(writes: readonly HashedWrite[]): Promise<readonly Outcome[]> {
+  async function apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both paths together still end in time.
     const dueAtMs = runner.dueAtMs();
     if (isAllPlain(writes)) {
-      const statement = writes.some(({ key }) => key) ? creatingWithKeys : creating;
       try {
-        return await createAll(runner, statement, writes, plantsMax);
+        return await createAll(runner, writes, options);
       } catch (error) {
         if (!hasState(error, ...creationFailures)) throw error;
       }
@@ -62,7 +62,7 @@ export function createWriter(
   return {
     async apply(writes) {
       try {
-        return await apply(hashKeys(writes));
+        return await apply(writes);
       } catch (error) {
         // The runner has mapped it to `unavailable`, so the server's error is the cause.
         if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
@@ -81,7 +81,7 @@ export function createWriter(
         forget: async (...values: ForgottenEvents) =>
           (await runner.write(forgetEventsStatement, values)).rowCount ?? 0,
       };
-      return forgetEvents(steps, plantsMax, beforeMs, after);
+      return forgetEvents(steps, options.plantsMax, beforeMs, after);
     },
   };
 }
@@ -105,13 +105,11 @@ const forgetKeysStatement = `
       WHERE gardens.garden = lost.garden)
   SELECT count(*) FROM forgotten`;
 
-type PlainCreate = Extract<HashedWrite, { kind: "create" }>;
-
 /**
  * A create without a chosen id, whose key, if any, can be inserted without reading it first. Plants
  * of a bulk share a row of keys, which must be read before it's changed.
  */
-function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
+function isAllPlain(writes: readonly Write[]): writes is CreateWrite[] {
   return writes.every(
     (write) => write.kind === "create" && write.id === undefined && !write.key?.isInBulk,
   );
@@ -120,51 +118,47 @@ function isAllPlain(writes: readonly HashedWrite[]): writes is PlainCreate[] {
 /** Moves each garden's counters by its number of plants; the plants get the ids up to there. */
 async function createAll(
   runner: TransactionRunner,
-  statement: string,
-  writes: readonly PlainCreate[],
-  plantsMax: number | undefined,
+  writes: readonly CreateWrite[],
+  { plantsMax, withoutEvents }: WriterOptions,
 ): Promise<Outcome[]> {
-  const { gardens, plants, keys } = toRows(writes);
-  const values = [
+  const { gardens, plants } = toRows(writes);
+  const withKeys = writes.some(({ key }) => key);
+  const keyNames = withKeys ? (["rowKey", "requestHash", "expiresAtMs"] as const) : [];
+  const { rows } = await runner.write(createStatement({ withEvents: !withoutEvents, withKeys }), [
     ...columns(gardens, "garden", "plants", "keys"),
     plantsMax ?? unlimited,
     plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
-    ...columns(plants, "garden", "atMs", "user", "after", ...contentFields),
-    ...(keys.length > 0
-      ? columns(keys, "garden", "after", "rowKey", "requestHash", "expiresAtMs")
-      : []),
-  ];
-  const { rows } = await runner.write(statement, values);
+    ...columns(plants, "garden", "atMs", "user", "fromLast", ...contentFields, ...keyNames),
+  ]);
   const lastIds = new Map<string, PlantId>(rows.map(({ garden, last_id }) => [garden, last_id]));
-  return plants.map(({ garden, after }) => {
-    const id = (lastIds.get(garden) as PlantId) - BigInt(after);
+  return plants.map(({ garden, fromLast }) => {
+    const id = (lastIds.get(garden) as PlantId) - BigInt(fromLast);
     return { kind: "created", id, replayed: false };
   });
 }
 
 /**
- * The rows of `createStatement`: what each garden gains, the plants, and their keys. If a garden
- * gains two plants, the first has `after: 1` and gets the id `last_id - 1`, the second has
- * `after: 0`.
+ * The rows of `createStatement`: what each garden gains, and the plants with their keys. If a
+ * garden gains two plants, the first has `fromLast: 1` and gets the id `last_id - 1`, the second
+ * has `fromLast: 0`.
  */
-function toRows(writes: readonly PlainCreate[]) {
+function toRows(writes: readonly CreateWrite[]) {
   const gardens = new Map(
-    sortedGardens(writes).map((garden) => [garden, { garden, plants: 0, keys: 0 }]),
+    sortedGardens(writes).map(({ garden }) => [garden, { garden, plants: 0, keys: 0 }]),
   );
-  // From the last one on, to count for each plant how many of the same garden come after it.
   const plants = writes.toReversed().map((write) => {
-    const gained = gardens.get(write.garden) as { plants: number; keys: number };
-    if (write.key) gained.keys++;
-    return { ...write, after: gained.plants++ };
+    const { garden, key } = write;
+    const gained = gardens.get(garden) as { plants: number; keys: number };
+    if (key) gained.keys++;
+    return {
+      ...write,
+      fromLast: gained.plants++,
+      rowKey: key && toBytes(key.rowKey),
+      requestHash: key && toBytes(key.requestHash),
+      expiresAtMs: key?.expiresAtMs,
+    };
   });
-  plants.reverse();
-  const keys = plants.flatMap(({ garden, after, key }) => {
-    if (key === undefined) return [];
-    const { rowKey, requestHash, expiresAtMs } = key;
-    const bytes = { rowKey: toBytes(rowKey), requestHash: toBytes(requestHash) };
-    return [{ garden, after, ...bytes, expiresAtMs }];
-  });
-  return { gardens: [...gardens.values()], plants, keys };
+  return { gardens: [...gardens.values()], plants: plants.reverse() };
 }
 
 /** The highest `bigint`. */
@@ -192,25 +186,25 @@ const createStatement = ({ withEvents, withKeys }: Record<"withEvents" | "withKe
         WHERE gardens.plants + excluded.plants <= $4 AND gardens.keys + excluded.keys <= $5
       RETURNING garden, last_id, last_event),
   plant AS (
-    SELECT garden, last_id - after AS id, last_event - after AS seq, at_ms, author, ${contentColumns}
-      FROM unnest($6::text[], $7::bigint[], $8::text[], $9::bigint[], ${contentArrays(10)})
-        AS sent (garden, at_ms, author, after, ${contentColumns})
+    SELECT *, last_id - from_last AS id, last_event - from_last AS seq
+      FROM unnest($6::text[], $7::bigint[], $8::text[], $9::bigint[], ${contentArrays(10)}
+          ${withKeys ? keyArrays : ""})
+        AS sent (garden, at_ms, author, from_last, ${contentColumns} ${withKeys ? keyColumns : ""})
       LEFT JOIN counted USING (garden)),
   stored_plants AS (
     INSERT INTO plants (garden, id, ${contentColumns})
       SELECT garden, id, ${contentColumns} FROM plant)
-  ${withEvents ? storeEvents : ""}${withKeys ? storeKeys : ""} SELECT garden, last_id FROM counted`;
+  ${withEvents ? storeEvents : ""} ${withKeys ? storeKeys : ""}
+  SELECT garden, last_id FROM counted`;
 
 const storeEvents = `, stored_events AS (
     INSERT INTO events (garden, seq, at_ms, type, "user", id, ${contentColumns})
       SELECT garden, seq, at_ms, 'created', author, id, ${contentColumns} FROM plant)`;
 
-const keyTypes = ["text", "bigint", "bytea", "bytea", "bigint"];
-const keyArrays = keyTypes.map((type, index) => `$${10 + contentFields.length + index}::${type}[]`);
+const keyColumns = ", key, request, expires_at_ms";
+const firstKey = 10 + contentFields.length;
+const keyArrays = `, $${firstKey}::bytea[], $${firstKey + 1}::bytea[], $${firstKey + 2}::bigint[]`;
 
 const storeKeys = `, stored_keys AS (
     INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)
-      SELECT garden, key, request || int8send(last_id - after), expires_at_ms
-        FROM unnest(${keyArrays})
-          AS sent (garden, after, key, request, expires_at_ms)
-        JOIN counted USING (garden))`;
+      SELECT garden, key, request || int8send(id), expires_at_ms FROM plant WHERE key IS NOT NULL)`;

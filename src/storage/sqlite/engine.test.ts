@@ -5,7 +5,6 @@ import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
-import { hashKeys } from "../../domain/rules.ts";
 import { openSqlite } from "./engine.ts";
 import { mapCommitError, mapError } from "./errors.ts";
 import { migrate } from "./migrate.ts";
@@ -146,7 +145,7 @@ test.each([
       };
     };
     database.query = failCommit as typeof query;
-    expect(() => createWriter(database).apply(hashKeys([create()]))).toThrow(ofCommit);
+    expect(() => createWriter(database).apply([create()])).toThrow(ofCommit);
     expect(database.query("SELECT * FROM plants").all()).toEqual([]);
   },
 );

@@ -15,7 +15,7 @@ import {
 import { contentColumns } from "../rows.ts";
 import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import { mapErrors } from "./errors.ts";
-import { createEventReader, takeText } from "./events.ts";
+import { createEventReader, takeCharacters } from "./events.ts";
 import { createGardenStorage } from "./gardens.ts";
 import { checkFile, migrate } from "./migrate.ts";
 import {
@@ -43,23 +43,36 @@ interface Share extends WorkerShare {
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
 export function openSqlite(path: string, options: OpenOptions): Storage {
-  // Absent on the first thread, which finds, locks, checks and migrates the file for all others.
-  const share = options.share as Share | undefined;
   const opened = new DisposableStack();
+  const share = options.share as Share | undefined;
   try {
-    const file = share?.path ?? findFile(path) ?? create(path, options, opened);
-    checkLog(file);
-    if (options.isServing && !share) opened.adopt(lockForServing(file), close);
-    // Before opening it: if another file takes its name later, we notice.
-    const identity = statSync(file);
-    const database = opened.adopt(connect(file), close);
-    if (!share) prepare(database, file, options);
-    const files = share?.files ?? identify(file, identity);
-    return createStorage(database, opened, file, files, options);
+    return share ? openShared(share, options, opened) : openFirst(path, options, opened);
   } catch (error) {
     opened.dispose();
     throw toOpenError(path, error);
   }
+}
+
+/** The first thread finds, locks, checks and migrates the file for all others. */
+function openFirst(path: string, options: OpenOptions, opened: DisposableStack): Storage {
+  const file = findFile(path) ?? create(path, options, opened);
+  checkLog(file);
+  if (options.isServing) opened.adopt(lockForServing(file), close);
+  // Before opening it: if another file takes its name later, we notice.
+  const identity = statSync(file);
+  const database = opened.adopt(connect(file), close);
+  checkFile(database);
+  if (options.isServing) checkSmallFile(database, file);
+  useWriteAheadLog(database);
+  const isNew = migrate(database);
+  checkWritable(database);
+  if (isNew) options.onNewStore?.();
+  return createStorage(database, opened, file, identify(file, identity), options);
+}
+
+function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
+  const database = opened.adopt(connect(share.path), close);
+  return createStorage(database, opened, share.path, share.files, options);
 }
 
 /** Not `use`: a database that is disposed of fails if it still has statements. */
@@ -70,15 +83,6 @@ function create(path: string, { mustExist }: OpenOptions, opened: DisposableStac
   const file = createFile(path);
   opened.defer(() => sizeOf(file) === 0 && removeLeftover(file));
   return file;
-}
-
-function prepare(database: Database, file: string, options: OpenOptions): void {
-  checkFile(database);
-  if (options.isServing) checkSmallFile(database, file);
-  useWriteAheadLog(database);
-  const isNew = migrate(database);
-  checkWritable(database);
-  if (isNew) options.onNewStore?.();
 }
 
 function createStorage(
@@ -210,16 +214,16 @@ function createReader(database: Database, onRead: OpenOptions["onRead"] = () => 
     async countPlants(garden) {
       return Number(findCount.get(garden)?.plants ?? 0n);
     },
-    async list(garden, after, count, { textMax, tag, order = "asc" } = {}) {
+    async list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
       const first = idAfter(after, order);
       if (first === undefined) return [];
       const { all, tagged } = lists[order];
       const statement = tag === undefined ? all : tagged;
       const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
       return timed(() =>
-        textMax === undefined
+        charactersMax === undefined
           ? statement.all(...values)
-          : takeText(statement.iterate(...values), textMax),
+          : takeCharacters(statement.iterate(...values), charactersMax),
       );
     },
     async countByTag(garden, { tag, id }, count) {

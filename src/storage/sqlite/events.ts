@@ -1,6 +1,6 @@
 /** Reads the events of gardens. */
 import type { Database } from "bun:sqlite";
-import { type Plant, textLength } from "../../domain/plant.ts";
+import { countCharacters, type Plant } from "../../domain/plant.ts";
 import type { EventReader } from "../../domain/ports.ts";
 import { contentColumns, type EventRow, toEvent } from "../rows.ts";
 
@@ -15,9 +15,9 @@ export function createEventReader(database: Database): EventReader {
        WHERE garden = ? AND seq > ? ORDER BY seq LIMIT +?`,
   );
   return {
-    async readEvents(garden, after = 0, count, textMax) {
+    async readEvents(garden, after = 0, count, charactersMax) {
       const last = lastEvent(garden);
-      const rows = takeText(find.iterate(garden, after, count), textMax);
+      const rows = takeCharacters(find.iterate(garden, after, count), charactersMax);
       return { events: rows.map(toEvent), lastEvent: last };
     },
     async findNewEvents(known) {
@@ -31,16 +31,16 @@ export function createEventReader(database: Database): EventReader {
   };
 }
 
-/** Reads row by row and stops once there's enough text: more rows would only be garbage. */
-export function takeText<Row extends Plant | EventRow>(
+/** Reads row by row and stops once there's enough: more rows would only be garbage. */
+export function takeCharacters<Row extends Plant | EventRow>(
   rows: Iterable<Row>,
-  textMax: number,
+  charactersMax: number,
 ): Row[] {
   const taken: Row[] = [];
-  let text = 0;
+  let characters = 0;
   for (const row of rows) {
-    text += textLength(row);
-    if (text > textMax && taken.length > 0) break;
+    characters += countCharacters(row);
+    if (characters > charactersMax && taken.length > 0) break;
     taken.push(row);
   }
   return taken;

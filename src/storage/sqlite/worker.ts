@@ -6,16 +6,20 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Outcome } from "../../domain/ports.ts";
-import type { HashedWrite } from "../../domain/rules.ts";
+import type { Outcome, Write } from "../../domain/ports.ts";
 import { storageError } from "../failures.ts";
 import type { Contents, WriterOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
 import { requireStore } from "./migrate.ts";
 import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
 import { GardenVersions } from "./versions.ts";
-import { packOutcomes, unpackWrites } from "./wire.ts";
-import type { WorkerMethods, WorkerReply, WorkerRequest } from "./worker-client.ts";
+import {
+  pack,
+  unpack,
+  type WorkerMethods,
+  type WorkerReply,
+  type WorkerRequest,
+} from "./worker-client.ts";
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
@@ -28,7 +32,7 @@ type Port = Pick<MessagePort, "postMessage" | "onmessage">;
 /** The writes of one request that wait for a commit. */
 interface WaitingRequest {
   readonly port: Port;
-  readonly writes: readonly HashedWrite[];
+  readonly writes: readonly Write[];
 }
 
 let path = "";
@@ -150,13 +154,13 @@ function commit(requests: readonly WaitingRequest[]): void {
   // Outside the try above: its catch would reply a second time.
   let from = 0;
   for (const { port, writes } of requests) {
-    const result = packOutcomes(outcomes.slice(from, from + writes.length));
+    const result = pack(outcomes.slice(from, from + writes.length));
     from += writes.length;
     port.postMessage({ result } satisfies WorkerReply);
   }
 }
 
-function write(writes: readonly HashedWrite[]): readonly Outcome[] {
+function write(writes: readonly Write[]): readonly Outcome[] {
   const end = versions.begin(writes);
   try {
     return openWriter().apply(writes);
@@ -189,7 +193,7 @@ function toReply(error: unknown): WorkerReply {
 function listenTo(port: Port): void {
   port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
-      waiting.push({ port, writes: unpackWrites(request.writes) });
+      waiting.push({ port, writes: unpack<Write>(request.writes) });
       if (waiting.length === 1) setImmediate(commitWaiting);
       return;
     }

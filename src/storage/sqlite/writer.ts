@@ -7,11 +7,12 @@ import { toBytes } from "../../domain/keys.ts";
 import {
   type ContentValues,
   contentFields,
-  type PlantContent,
+  contentValues,
+  type Plant,
   type PlantId,
 } from "../../domain/plant.ts";
-import type { Outcome, TokenUse } from "../../domain/ports.ts";
-import { decide, type GardenChanges, type HashedWrite, type LookUp } from "../../domain/rules.ts";
+import type { Outcome, TokenUse, Write } from "../../domain/ports.ts";
+import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
 import {
   contentColumns,
@@ -27,7 +28,7 @@ const contentPlaces = contentFields.map(() => "?").join(", ");
 type EventValues = [garden: string, seq: number, atMs: number, type: string, user: string, PlantId];
 
 export interface Writer {
-  apply(writes: readonly HashedWrite[]): readonly Outcome[];
+  apply(writes: readonly Write[]): readonly Outcome[];
   forgetKeys(nowMs: number): boolean;
   /** Returns how many it has deleted. */
   forgetEvents(...values: ForgottenEvents): number;
@@ -102,8 +103,8 @@ function createLookUp(database: Database): LookUp {
   const findGarden = database.query<GardenCounters, [string]>(
     "SELECT last_id, plants, keys, last_event FROM gardens WHERE garden = ?",
   );
-  const findPlant = database.query<PlantContent, [string, PlantId]>(
-    `SELECT ${contentColumns} FROM plants WHERE garden = ? AND id = ?`,
+  const findPlant = database.query<Plant, [string, PlantId]>(
+    `SELECT id, ${contentColumns} FROM plants WHERE garden = ? AND id = ?`,
   );
   const findKey = database.query<KeyEntriesRow, [string, Buffer]>(
     "SELECT entries, expires_at_ms FROM idempotency_keys WHERE garden = ? AND key = ?",
@@ -148,15 +149,15 @@ function prepareStore(
   return (changes) => {
     const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
     storeGarden.run(garden, lastId, plants, keys, lastEvent);
-    for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
-    for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
+    for (const plant of inserted) insertPlant.run(garden, plant.id, ...contentValues(plant));
+    for (const plant of replaced) replacePlant.run(...contentValues(plant), garden, plant.id);
     for (const id of deleted) deletePlant.run(garden, id);
     for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
       storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);
     }
     if (withoutEvents) return;
-    for (const { seq, atMs, type, user, id, name, tag } of changes.events) {
-      storeEvent.run(garden, seq, atMs, type, user, id, name, tag);
+    for (const { seq, atMs, type, user, plant } of changes.events) {
+      storeEvent.run(garden, seq, atMs, type, user, plant.id, ...contentValues(plant));
     }
   };
 }

@@ -13,7 +13,7 @@ export function memoizeAsync<Result>(make: () => Promise<Result>): () => Promise
 }
 
 /** Callers that come while `make` runs share its result. */
-export function shareAsync<Result>(make: () => Promise<Result>): () => Promise<Result> {
+export function singleFlight<Result>(make: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {
     running ??= make().finally(() => {
