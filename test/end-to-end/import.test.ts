@@ -19,9 +19,9 @@ function writeFile(name: string, text: string): string {
   return path;
 }
 
-type Garden = Awaited<ReturnType<typeof openGarden>>;
+type Run = Awaited<ReturnType<typeof openGarden>>["run"];
 
-async function listNames(run: Garden): Promise<string[]> {
+async function listNames(run: Run): Promise<string[]> {
   const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
   return listed.map(({ name }) => name);
 }
@@ -36,7 +36,7 @@ test("an import of an export gives the same plants, in every format and however 
     `{"id":${2n ** 53n + 1n},"name":"\\"id\\":1","tag":"盆栽 🌱"}\n`,
     `{"id":${2n ** 63n - 1n},"name":" \\\\u0041 ","tag":"=1+1"}\n`,
   ].join("");
-  const run = await openGarden(service, { user: "erin" });
+  const { run } = await openGarden(service, { user: "erin" });
   const path = writeFile("awkward.jsonl", lines);
   const first = await run(["import", path]);
   expect(first).toMatchObject({ exitCode: 0, out: summary(3, 0, 0) });
@@ -48,7 +48,7 @@ test("an import of an export gives the same plants, in every format and however 
     expect(exported).toMatchObject({ exitCode: 0, out: "" });
     const warning = "1 plant has a name or tag that starts with =";
     expect(exported.errors.includes(warning)).toBe(format === "csv");
-    const other = await openGarden(service, { user: `erin-${format}` });
+    const { run: other } = await openGarden(service, { user: `erin-${format}` });
     const imported = await other(["import", join(folder.path, `awkward.${format}`)]);
     expect(imported.out).toBe(summary(3, 0, 0));
     expect((await other(["export"])).out).toBe(lines);
@@ -56,7 +56,7 @@ test("an import of an export gives the same plants, in every format and however 
 });
 
 test("a file is recognized by what is in it, whatever its name; --again imports it once more", async () => {
-  const run = await openGarden(service, { user: "grace" });
+  const { run } = await openGarden(service, { user: "grace" });
   const text = ["Fern", "Fern", "Moss"].map((name) => `{"name":"${name}"}\n`).join("");
   expect((await run(["import", writeFile("plain.jsonl", text)])).out).toBe(summary(3, 0, 0));
   expect((await run(["import", writeFile("copy.jsonl", text)])).out).toBe(summary(0, 3, 0));
@@ -68,7 +68,7 @@ test("a file is recognized by what is in it, whatever its name; --again imports 
 });
 
 test("plants that were deleted since come back if their rows have ids, or with --again", async () => {
-  const run = await openGarden(service, { user: "deleted" });
+  const { run } = await openGarden(service, { user: "deleted" });
   const path = writeFile("deleted.csv", "id,name\n7,Rose\n,Fern\n,Moss\n");
   await run(["import", path]);
   await run(["plants", "delete", "7", "8"]);
@@ -108,7 +108,7 @@ test("nothing is sent if a row is invalid, and every error is listed with its li
 });
 
 test("a row whose id another plant has is refused and listed, and the others are stored", async () => {
-  const run = await openGarden(service, { user: "heidi" });
+  const { run } = await openGarden(service, { user: "heidi" });
   await run(["plants", "add", "Rose", "--id", "7"]);
   const rows = ["id,name", "7,Tulip", ",Ivy", "7,Rose", "1,Fern", "1,Fern", "1,Moss"];
   const { exitCode, out, errors } = await run(["import", writeFile("taken.csv", rows.join("\n"))]);
@@ -120,7 +120,7 @@ test("a row whose id another plant has is refused and listed, and the others are
 });
 
 test("an import that is interrupted says that it can go on, and then adds nothing twice", async () => {
-  const run = await openGarden(service, { user: "interrupted" });
+  const { run } = await openGarden(service, { user: "interrupted" });
   // Several requests of rows with and without ids.
   const rows = Array.from({ length: 6_000 }, (_, index) =>
     `${index % 3 === 0 ? index + 1 : ""},Plant ${index} `.padEnd(150, "x"),
@@ -154,7 +154,7 @@ test("an import that is interrupted says that it can go on, and then adds nothin
 });
 
 test("it ends at once where nobody listens, or when the token is refused", async () => {
-  const run = await openGarden(service, { user: "mallory", scope: "read" });
+  const { run } = await openGarden(service, { user: "mallory", scope: "read" });
   const path = writeFile("refused.csv", "name\nFern\n");
   const lost = await run(["import", path], "http://127.0.0.1:1");
   expect(lost).toMatchObject({ exitCode: 6, errors: expect.stringContaining("is refused.") });

@@ -1,7 +1,6 @@
-/** The service on PostgreSQL: two instances, and every reason not to start, without a secret. */
+/** Two instances on one PostgreSQL database. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { runInProcess } from "../command.ts";
 import { EventStreamReader } from "../event-reader.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeToken, serveHere, waitFor } from "./running-service.ts";
@@ -69,50 +68,3 @@ describe("two instances on one database", () => {
 /** A busy machine may refuse it for another reason. */
 const insistOn201 = (write: () => Promise<number>) =>
   waitFor(async () => ((await write()) === 201 ? 201 : undefined));
-
-describe("it does not start, and says why in one line without a secret, when", () => {
-  const secret = "s3cret-of-the-role";
-  const role = "some_role";
-  let database: TestDatabase;
-
-  beforeAll(async () => {
-    database = await makeDatabase();
-    await database.query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
-  });
-  afterAll(async () => {
-    await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-    await database.drop();
-  });
-
-  async function expectReason(reason: string): Promise<void> {
-    const { host, pathname } = new URL(database.url);
-    const url = `postgres://${role}:${secret}@${host}${pathname}`;
-    const finished = await runInProcess(["serve", "--port", "0"], { PLANTSTORE_DATABASE: url });
-    expect(finished).toMatchObject({ exitCode: 1, out: "" });
-    expect(finished.errors).toMatch(/^plantstore: .+\n$/);
-    expect(finished.errors).not.toContain(secret);
-    expect(finished.errors).toContain(reason);
-  }
-
-  test("the role may not make the tables, or not use all of them", async () => {
-    await expectReason("the role lacks rights on it");
-    await makeToken({ database: database.url }, "alice");
-    await expectReason("the role lacks rights");
-    const all = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public";
-    await database.query(`GRANT ${all} TO ${role}; REVOKE DELETE ON plants FROM ${role}`);
-    await expectReason("the role lacks rights: DELETE on plants");
-  });
-
-  test("the server takes no writes, or is older than 15", async () => {
-    const alter = `ALTER ROLE ${role} IN DATABASE ${database.name}`;
-    await database.query(`${alter} SET default_transaction_read_only = on`);
-    await expectReason("takes no writes");
-    await database.query(
-      `${alter} RESET default_transaction_read_only;
-       CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
-         $$ SELECT 'PostgreSQL 14.9 on a machine' $$;
-       ${alter} SET search_path = public, pg_catalog`,
-    );
-    await expectReason("it is PostgreSQL 14, and 15 or later is needed");
-  });
-});

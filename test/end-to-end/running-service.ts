@@ -107,16 +107,22 @@ export async function revokeTokens(
   if (exitCode !== 0) throw new Error(errors);
 }
 
-/** Returns what runs commands, in this process, against a garden that no other test uses. */
+/** A garden that no other test uses, and what calls it. Commands run in this process. */
 export async function openGarden(
   service: Pick<RunningService, "url" | "database">,
-  token: NewToken,
+  grant: NewToken,
 ) {
   const storage = await openStorage(service.database, { isServing: false });
-  const issued = await issueToken(storage, token, Date.now());
+  const { token } = await issueToken(storage, grant, Date.now());
   await storage.close();
-  return (args: readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
-    runInProcess(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token }, stdin);
+  const env = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
+  return {
+    env,
+    token,
+    call: makeCaller(service.url, token),
+    run: (args: string | readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
+      runInProcess(args, { ...env, PLANTSTORE_URL: url }, stdin),
+  };
 }
 
 /** The service in this process, on one thread unless told otherwise, with a first token. */
