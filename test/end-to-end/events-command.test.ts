@@ -113,7 +113,7 @@ test("--last, --since, --user and --plant choose events", async () => {
 test("events that a service doesn't keep are reported in one line", async () => {
   await using quiet = await serveHere({ events: "off" });
   const env = { PLANTSTORE_URL: quiet.url, PLANTSTORE_TOKEN: quiet.token };
-  expect(await runInProcess(["events", "--follow"], env)).toEqual({
+  expect(await runInProcess("events --follow", env)).toEqual({
     exitCode: 1,
     out: "",
     errors: "plantstore: This service keeps no events: its setting --events is off.\n",

@@ -22,7 +22,7 @@ function writeFile(name: string, text: string): string {
 type Run = Awaited<ReturnType<typeof openGarden>>["run"];
 
 async function listNames(run: Run): Promise<string[]> {
-  const listed = JSON.parse((await run(["plants", "list"])).out) as { name: string }[];
+  const listed = JSON.parse((await run("plants list")).out) as { name: string }[];
   return listed.map(({ name }) => name);
 }
 
@@ -42,7 +42,7 @@ test("an import of an export gives the same plants, in every format and however 
   expect(first).toMatchObject({ exitCode: 0, out: summary(3, 0, 0) });
   expect(first.errors).toMatch(/^Added 3 plants in \d+\.\d s\.\n$/);
   expect((await run(["import", path])).out).toBe(summary(0, 3, 0));
-  expect((await run(["export"])).out).toBe(lines);
+  expect((await run("export")).out).toBe(lines);
   for (const format of ["csv", "json"]) {
     const exported = await run(["export", join(folder.path, `awkward.${format}`)]);
     expect(exported).toMatchObject({ exitCode: 0, out: "" });
@@ -51,7 +51,7 @@ test("an import of an export gives the same plants, in every format and however 
     const { run: other } = await openGarden(service, { user: `erin-${format}` });
     const imported = await other(["import", join(folder.path, `awkward.${format}`)]);
     expect(imported.out).toBe(summary(3, 0, 0));
-    expect((await other(["export"])).out).toBe(lines);
+    expect((await other("export")).out).toBe(lines);
   }
 });
 
@@ -60,8 +60,8 @@ test("a file is recognized by what is in it, whatever its name; --again imports 
   const text = ["Fern", "Fern", "Moss"].map((name) => `{"name":"${name}"}\n`).join("");
   expect((await run(["import", writeFile("plain.jsonl", text)])).out).toBe(summary(3, 0, 0));
   expect((await run(["import", writeFile("copy.jsonl", text)])).out).toBe(summary(0, 3, 0));
-  expect((await run(["import", "-"], service.url, text)).out).toBe(summary(0, 3, 0));
-  expect((await run(["import", "-", "--again"], service.url, text)).out).toBe(summary(3, 0, 0));
+  expect((await run("import -", service.url, text)).out).toBe(summary(0, 3, 0));
+  expect((await run("import - --again", service.url, text)).out).toBe(summary(3, 0, 0));
   const longer = writeFile("plain.jsonl", `${text}{"name":"Rose"}\n`);
   expect((await run(["import", longer])).out).toBe(summary(4, 0, 0));
   expect(await listNames(run)).toHaveLength(10);
@@ -71,7 +71,7 @@ test("plants that were deleted since come back if their rows have ids, or with -
   const { run } = await openGarden(service, { user: "deleted" });
   const path = writeFile("deleted.csv", "id,name\n7,Rose\n,Fern\n,Moss\n");
   await run(["import", path]);
-  await run(["plants", "delete", "7", "8"]);
+  await run("plants delete 7 8");
   const second = await run(["import", path]);
   expect(JSON.parse(second.out)).toEqual({
     stored: 1,
@@ -109,7 +109,7 @@ test("nothing is sent if a row is invalid, and every error is listed with its li
 
 test("a row whose id another plant has is refused and listed, and the others are stored", async () => {
   const { run } = await openGarden(service, { user: "heidi" });
-  await run(["plants", "add", "Rose", "--id", "7"]);
+  await run("plants add Rose --id 7");
   const rows = ["id,name", "7,Tulip", ",Ivy", "7,Rose", "1,Fern", "1,Fern", "1,Moss"];
   const { exitCode, out, errors } = await run(["import", writeFile("taken.csv", rows.join("\n"))]);
   expect([exitCode, out]).toEqual([1, summary(2, 2, 2)]);
