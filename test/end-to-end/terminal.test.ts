@@ -89,7 +89,10 @@ test("events are a table of who did what, and when", async () => {
 
 test("a token is described in one sentence by token create and whoami", async () => {
   const flags = "--garden alice --scope read --expires 2099-07-01";
-  const created = await runAtTerminal(`token create bob ${flags}`, { TZ: "Asia/Kolkata" });
+  const { TZ = "Etc/UTC" } = process.env;
+  process.env.TZ = "Asia/Kolkata";
+  const created = await run(`token create bob ${flags}`);
+  process.env.TZ = TZ;
   const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
   expect(created).toEndWith(`${sentence}\n`);
   const [token = ""] = created.split("\n");

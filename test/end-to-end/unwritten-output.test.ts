@@ -7,7 +7,6 @@ import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { realProgram, serveHere, waitFor } from "./running-service.ts";
 
-const root = join(import.meta.dir, "../..");
 const folder = makeTemporaryFolder();
 const service = await serveHere();
 await service.call("POST /plants", { body: '{"name":"Fern"}' });
@@ -49,10 +48,6 @@ test("an export into a pipe ends with 141 when its reader goes away", async () =
   expect(finished.exitCode).toBe(141);
 });
 
-async function waitUntilReady(url: string): Promise<void> {
-  await waitFor(() => fetch(`${url}/healthz`).then(Boolean, () => undefined));
-}
-
 test.each([
   ["a pipe that nobody reads", "unread"],
   ["a full disk", "/dev/full"],
@@ -70,7 +65,7 @@ test.each([
     stderr: "ignore",
   });
   const url = `http://127.0.0.1:${port}`;
-  await waitUntilReady(url);
+  await waitFor(() => fetch(`${url}/healthz`).then(Boolean, () => undefined));
   // A pipe holds 64 KiB, which is fewer than 400 lines.
   for (let count = 0; count < 500; count += 100) {
     const calls = Array.from({ length: 100 }, async () => (await fetch(`${url}/plants`)).status);
@@ -79,15 +74,4 @@ test.each([
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
   closeSync(unread);
-});
-
-test("npm start passes a signal on, so that the service stops as it should", async () => {
-  const [port = 0] = pickPorts(1);
-  const database = join(folder.path, "npm.db");
-  const command = ["npm", "start", "--", "--port", String(port), "--database", database];
-  const child = Bun.spawn(command, { cwd: root, stdout: "pipe", stderr: "ignore" });
-  await waitUntilReady(`http://127.0.0.1:${port}`);
-  child.kill("SIGTERM");
-  await child.exited;
-  expect(await new Response(child.stdout).text()).toContain('"event":"stopped"');
 });
