@@ -301,6 +301,7 @@ const refused: readonly Refusal[] = [
   ["plants add Fern --id 7", 5, "7"],
   ["plants edit 12345 --tag x", 3, "There is no plant 12345."],
   ["plants edit 7 --name=", 2, "name must"],
+  ["plants edit 7", 2, "Nothing to change."],
   ["plants delete", 2, "Which plants?"],
   ["plants delete 12345", 3, "There is no plant 12345."],
   ["plants delete 7 007", 2, '"007"'],
