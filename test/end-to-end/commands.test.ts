@@ -277,20 +277,22 @@ test("a row whose id another plant has is refused and listed, and the others are
   expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
 });
 
-test("an import that is interrupted says that it can go on, and then adds nothing twice", async () => {
+test("an import waits for a service that restarts; one that is interrupted says that it can go on, and then adds nothing twice", async () => {
   const { run } = await openGarden(service, { user: "interrupted" });
   // Several requests of rows with and without ids.
   const rows = Array.from({ length: 6_000 }, (_, index) =>
     `${index % 3 === 0 ? index + 1 : ""},Plant ${index} `.padEnd(150, "x"),
   );
   const path = writeFile("interrupted.csv", ["id,name", ...rows].join("\n"));
-  let bulks = 0;
+  let [posts, bulks] = [0, 0];
   using proxy = Bun.serve({
     port: 0,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const { method, headers } = request;
       const body = await request.text();
+      // As while the service restarts: more often than commands try that a person waits for.
+      if (method === "POST" && ++posts <= 3) return new Response(null, { status: 503 });
       const init = { method, headers, ...(body && { body }) };
       const response = await fetch(service.url + pathname + search, init);
       if (method === "GET" || ++bulks < 4) return new Response(await response.text(), response);

@@ -60,7 +60,7 @@ async function addPlant(plant: object): Promise<void> {
   expect(status).toBe(201);
 }
 
-test("plants get shows one table, even if a plant is missing", async () => {
+test("plants get shows one table, even if a plant is missing, and JSON if it is asked to", async () => {
   await addPlant({ id: 9, name: "Fern", tag: "shade" });
   // A joined emoji, and text that needs joiners.
   await addPlant({ id: 5000, name: "Monstera deliciosa", tag: "👩‍🌾 می‌روم" });
@@ -70,6 +70,7 @@ test("plants get shows one table, even if a plant is missing", async () => {
       "9     Fern                shade\n" +
       "5000  Monstera deliciosa  👩‍🌾 می‌روم\n",
   );
+  expect(await run("plants get 9 --json")).toBe('{"id":9,"name":"Fern","tag":"shade"}\n');
 });
 
 test("events are a table of who did what, and when", async () => {
