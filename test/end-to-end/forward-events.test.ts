@@ -7,7 +7,7 @@ import { PlantStore } from "../../client/plant-store.ts";
 import { forwardEvents, readTarget, type Timing } from "../../src/cli/forward-events.ts";
 import { makeTerminal, runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, serveHere, waitFor } from "./running-service.ts";
+import { openGarden as open, serveHere, waitFor } from "./running-service.ts";
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const service = await serveHere();
@@ -54,12 +54,8 @@ function startReceiver(
 }
 
 async function openGarden(user: string) {
-  const token = await makeToken(service, user);
-  const env = {
-    PLANTSTORE_URL: service.url,
-    PLANTSTORE_TOKEN: token,
-    PLANTSTORE_WEBHOOK_SECRET: secret,
-  };
+  const { token, env: access } = await open(service, { user });
+  const env = { ...access, PLANTSTORE_WEBHOOK_SECRET: secret };
   const store = new PlantStore({ url: service.url, token });
   const state = join(folder.path, `${user}.state`);
   return {
