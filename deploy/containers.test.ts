@@ -1,6 +1,6 @@
 /**
- * What can be checked of image, Compose file and manifests where no container runs: settings, names,
- * ports, probes, rights, secrets.
+ * What can be checked of image, Compose file and manifests where no container runs: settings,
+ * names, ports, probes, rights, secrets.
  */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What the service does and counts besides requests: periodic tasks, and metrics of the storage. */
+/** What the service does besides serving requests: periodic tasks, and metrics of the storage. */
 import { expect, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Output: what a person sees at a terminal, and what happens if nobody reads it, or it has no room. */
+/** What a person sees at a terminal, and what happens to output that nobody reads or keeps. */
 import { afterAll, expect, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";
