@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../test/end-to-end/running-service.ts";
+import { runInProcess } from "../test/command.ts";
 import { skipsWithout } from "../test/skipping.ts";
 import { makeTemporaryFolder } from "../test/temporary-folder.ts";
 
@@ -57,13 +57,13 @@ describe("the backup unit", () => {
     expect(run(variables)).not.toBe(0);
     expect([readdirSync(metrics), readdirSync(state).toSorted()]).toEqual([[], [old, recent]]);
 
-    await runProgram(["token", "create", "ann", "--database", database]);
+    await runInProcess(["token", "create", "ann", "--database", database]);
     expect(run(variables)).toBe(0);
     const [made = "", ...others] = readdirSync(state).toSorted();
     expect([/^plants-\d{4}-.*Z\.db$/.test(made), others]).toEqual([true, [recent]]);
     const restored = join(folder.path, "restored.db");
     const restore = ["restore", join(state, made), "--database", restored];
-    expect(await runProgram(restore)).toMatchObject({ exitCode: 0 });
+    expect(await runInProcess(restore)).toMatchObject({ exitCode: 0 });
     expect(readdirSync(metrics)).toEqual(["plantstore.prom"]);
     const text = readFileSync(join(metrics, "plantstore.prom"), "utf8");
     const [, seconds] = /^plantstore_backup_timestamp_seconds (\d+)$/m.exec(text) ?? [];
@@ -94,7 +94,7 @@ test.each([
   ["whose database is away is tried again, however often", "postgres://u@127.0.0.1:1/x", true],
   ["that was called wrongly is not tried again", '"postgres://u@127.0.0.1:1/x"', false],
 ])("a start %s", async (_, database, isTried) => {
-  const { exitCode } = await runProgram(["serve"], { PLANTSTORE_DATABASE: database });
+  const { exitCode } = await runInProcess(["serve"], { PLANTSTORE_DATABASE: database });
   const ending = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(unit)?.[1]);
   expect(exitCode).toBeGreaterThan(0);
   expect(exitCode !== ending).toBe(isTried);

@@ -25,13 +25,15 @@ export function makeTerminal(more: Partial<Terminal> = {}) {
   return { terminal, written };
 }
 
+/** Takes the words of a command, or a line without quotes. */
 export async function runInProcess(
-  args: readonly string[],
+  args: string | readonly string[],
   env: Terminal["env"] = {},
   stdin = "",
 ): Promise<Finished> {
   const { terminal, written } = makeTerminal({ env, stdin: readBytes(stdin) });
-  const exitCode = await runHere(args, terminal);
+  const words = typeof args === "string" ? args.split(" ") : args;
+  const exitCode = await runHere(words, terminal);
   return { exitCode, out: written.out, errors: written.said.map((line) => `${line}\n`).join("") };
 }
 

@@ -1,6 +1,6 @@
 /** The command line as it is called: which command runs, what is shown where, and the exit code. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTerminal } from "../../test/command.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
@@ -102,45 +102,6 @@ describe("help and version", () => {
       expect(await run(...line.split(" "))).toEqual(shown);
     },
   );
-});
-
-test.each([
-  ["an unknown command", "grow", 'There is no command "grow". See plantstore --help.'],
-  ["a flag before the command", "--port 1 serve", "The command comes first"],
-  ["a typo in a command", "srve", "Did you mean serve?"],
-  ["a typo in the first word", "tokens list", "Did you mean token list?"],
-  ["a typo in the first word alone", "toke", "Did you mean token?"],
-  ["a typo in the second word", "token crate alice", "Did you mean token create?"],
-  ["the second word alone", "list", "Did you mean token list or garden list or plants list?"],
-  ["a typo in a flag", "serve --prot 1", "Did you mean --port?"],
-  ["a flag with one dash", "serve -port 1", "Did you mean --port?"],
-  ["a flag that is no typo", "serve --color red", "There is no flag --color. "],
-  ["a word that looks like a flag", "plants get -7", "Put -- before a word"],
-  ["a flag without its value", "serve --port", "--port"],
-  ["a flag that is followed by another one", "serve --port --host x", "--port"],
-  ["a value for a flag that has none", "plants list --newest=yes", "--newest"],
-  ["too many words", "plants add royal fern", '"fern" is unexpected. Put several words'],
-  ["no user", "token create", "USER is missing. Usage: plantstore token create USER [flags]"],
-  ["an empty user", "token create ", "USER must be"],
-  ["an empty garden", "token create a --garden ", "--garden must be"],
-  ["a user with a joiner", "token create \u{1F469}\u200D\u{1F33E}", "or format character"],
-  ["a format that isn't there", "import x.csv --format tsv", "--format must be"],
-  ["an unknown scope", "token create a --scope admin", "--scope must be"],
-  ["a token in place of its id", "token revoke plant_secret", "not the token itself"],
-  ...["soon", "0d", "30", "30y", "1.5d", "1000000d", "2131-02-30", "2001-01-01"].map((expiry) => [
-    "an invalid expiry",
-    `token create a --expires ${expiry}`,
-    "--expires must be",
-  ]),
-  ["a time without a zone", "token create a --expires 2131-01-01T12:00:00", "--expires must be"],
-])("%s (%p) ends with 2 and one line, and leaves no database behind", async (...given) => {
-  const [, line = "", message] = given;
-  const ofToken = line.startsWith("token") ? ["--database", database] : [];
-  const { exitCode, out, said } = await run(...line.split(" "), ...ofToken);
-  expect([exitCode, out, said.length]).toEqual([2, "", 1]);
-  expect(said[0]).toMatch(/^plantstore: .*\.$/);
-  expect(said[0]).toContain(message);
-  expect(existsSync(database)).toBe(false);
 });
 
 describe("tokens", () => {

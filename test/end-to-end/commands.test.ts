@@ -1,9 +1,17 @@
 /**
- * Commands that call a service, in scripts: `plants`, `whoami`, `export`, `import` and `health`,
- * against a real one and against other programs.
+ * Commands that call a service, in scripts: `plants`, `whoami`, `health`, `export` and `import`,
+ * against a real one and against other programs. What they refuse is in refusals.test.ts.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
@@ -12,7 +20,7 @@ import { openGarden, serveHere, waitFor } from "./running-service.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();
-const bob = await openGarden(service, { user: "bob" });
+const { run: bob } = await openGarden(service, { user: "bob" });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
@@ -24,139 +32,107 @@ function writeFile(name: string, text: string): string {
   return path;
 }
 
+type Run = Awaited<ReturnType<typeof openGarden>>["run"];
+
+/** Runs lines one after another, each with what it prints. It exits with 0 unless it says why. */
+async function expectLines(
+  run: Run,
+  lines: readonly (readonly [line: string, out: string, exitCode?: number, errors?: string])[],
+): Promise<void> {
+  for (const [line, out, exitCode = 0, errors = ""] of lines) {
+    const finished = await run(line);
+    expect({ line, ...finished }).toEqual({ line, exitCode, out, errors });
+  }
+}
+
 test("whoami shows user, garden, scope and expiry of the token, and counts the plants", async () => {
   const expiresAtMs = Date.parse("2099-01-01");
   const grant = { user: "whoever", garden: "shed", scope: "read", expiresAtMs } as const;
-  const run = await openGarden(service, grant);
-  expect(JSON.parse((await run(["whoami"])).out)).toEqual({
-    user: "whoever",
-    garden: "shed",
-    scope: "read",
-    plants: 0,
-    lastEvent: 0,
+  const { run } = await openGarden(service, grant);
+  expect(JSON.parse((await run("whoami")).out)).toEqual({
+    ...{ user: "whoever", garden: "shed", scope: "read", plants: 0, lastEvent: 0 },
     expiresAt: "2099-01-01T00:00:00.000Z",
   });
-  const written = await run(["plants", "add", "Fern"]);
+  const written = await run("plants add Fern");
   expect(written).toMatchObject({ exitCode: 4, errors: expect.stringContaining("scope write") });
 });
 
 describe("plants", () => {
-  beforeAll(async () => {
-    await bob(["plants", "add", "Rose", "--id", "7"]);
-  });
-
-  test("are added, listed and deleted, as JSON with exact ids outside a terminal", async () => {
-    const run = await openGarden(service, { user: "alice" });
-    const fern = ["Fern", "--tag", "shade", "--id", "9007199254740993"];
-    const added = await run(["plants", "add", ...fern]);
-    const plant = '{"id":9007199254740993,"name":"Fern","tag":"shade"}';
-    expect(added).toEqual({ exitCode: 0, out: `${plant}\n`, errors: "" });
-    await run(["plants", "add", "Moss", "--id=-7"]);
+  test("are added, listed, changed in part and deleted, as JSON with exact ids", async () => {
+    const { run } = await openGarden(service, { user: "alice" });
+    const fern = '{"id":9007199254740993,"name":"Fern","tag":"shade"}';
     const moss = '{"id":-7,"name":"Moss","tag":""}';
-    expect((await run(["plants", "list"])).out).toBe(`[\n${moss},\n${plant}\n]\n`);
-    expect((await run(["plants", "list", "--limit", "1"])).out).toBe(`[\n${moss}\n]\n`);
-    expect((await run(["plants", "list", "--tag", "shade"])).out).toBe(`[\n${plant}\n]\n`);
-    const ids = ["9007199254740993", "8", "--", "-7"];
-    const errors = "plantstore: There is no plant 8. See plantstore plants list.\n";
-    const got = await run(["plants", "get", ...ids]);
-    expect(got).toEqual({ exitCode: 3, out: `${plant}\n${moss}\n`, errors });
-    const out = '{"id":9007199254740993,"confirmed":true}\n{"id":-7,"confirmed":true}\n';
-    expect(await run(["plants", "delete", ...ids])).toEqual({ exitCode: 3, out, errors });
-    expect((await run(["plants", "list"])).out).toBe("[]\n");
+    const missing = "plantstore: There is no plant 8. See plantstore plants list.\n";
+    await expectLines(run, [
+      ["plants add Fern --tag shade --id 9007199254740993", `${fern}\n`],
+      ["plants add Moss --id=-7", `${moss}\n`],
+      ["plants list", `[\n${moss},\n${fern}\n]\n`],
+      ["plants list --limit 1", `[\n${moss}\n]\n`],
+      ["plants list --tag shade", `[\n${fern}\n]\n`],
+      ["plants get 9007199254740993 8 -- -7", `${fern}\n${moss}\n`, 3, missing],
+      ["plants edit --name Ivy --tag hall -- -7", '{"id":-7,"name":"Ivy","tag":"hall"}\n'],
+      ["plants edit --name Sage -- -7", '{"id":-7,"name":"Sage","tag":"hall"}\n'],
+      ["plants edit --tag= -- -7", '{"id":-7,"name":"Sage","tag":""}\n'],
+      [
+        "plants rm 9007199254740993 8 -- -7",
+        '{"id":9007199254740993,"confirmed":true}\n{"id":-7,"confirmed":true}\n',
+        3,
+        missing,
+      ],
+      ["plants ls", "[]\n"],
+    ]);
+    expect(JSON.parse((await run("whoami")).out)).toMatchObject({ plants: 0, lastEvent: 7 });
   });
 
   test("are found by words, counted by tag, exported and deleted by tag or words", async () => {
-    const run = await openGarden(service, { user: "finder" });
-    const rows = ["Royal fern,pond", "Ivy,", "Tree fern,shade", "Moss,shade"];
-    await run(["import", writeFile("found.csv", `name,tag\n${rows.join("\n")}\n`)]);
-    const names = async (...flags: string[]) =>
-      JSON.parse((await run(["plants", "list", ...flags])).out).map(
-        ({ name }: { name: string }) => name,
-      );
-    expect(await names("--search", "FERN", "--newest")).toEqual(["Tree fern", "Royal fern"]);
-    expect(await names("--newest", "--limit", "1")).toEqual(["Moss"]);
-    expect(JSON.parse((await run(["plants", "tags"])).out)).toEqual([
-      { tag: "", plants: 1 },
-      { tag: "pond", plants: 1 },
-      { tag: "shade", plants: 2 },
+    const { run } = await openGarden(service, { user: "finder" });
+    const rows = ["1,Royal fern,pond", "2,Ivy,", "3,Tree fern,shade", "4,Moss,shade"];
+    await run(["import", writeFile("found.csv", `id,name,tag\n${rows.join("\n")}\n`)]);
+    const listed = [
+      '{"id":1,"name":"Royal fern","tag":"pond"}',
+      '{"id":2,"name":"Ivy","tag":""}',
+      '{"id":3,"name":"Tree fern","tag":"shade"}',
+      '{"id":4,"name":"Moss","tag":"shade"}',
+    ] as const;
+    const [royal, ivy, tree, moss] = listed;
+    const tags = '[{"tag":"","plants":1},{"tag":"pond","plants":1},{"tag":"shade","plants":2}]';
+    const unasked =
+      'plantstore: Nothing was deleted. To delete 2 plants with the tag "shade" without being ' +
+      "asked, add --yes.\n";
+    await expectLines(run, [
+      ["plants list --search FERN --newest", `[\n${tree},\n${royal}\n]\n`],
+      ["plants list --newest --limit 1", `[\n${moss}\n]\n`],
+      ["plants tags", `${tags}\n`],
+      ["plants delete --tag shade", "", 2, unasked],
+      ["plants list", `[\n${listed.join(",\n")}\n]\n`],
     ]);
-    const shady = await run(["export", "--tag", "shade", "--format", "jsonl"]);
-    expect(shady.out.trim().split("\n")).toHaveLength(2);
-    const refused = await run(["plants", "delete", "--tag", "shade"]);
-    expect(refused).toMatchObject({ exitCode: 2, out: "" });
-    expect(refused.errors).toContain('To delete 2 plants with the tag "shade" without being asked');
-    const deleted = await run(["plants", "delete", "--tag", "shade", "--search", "moss", "--yes"]);
-    expect(deleted).toMatchObject({ exitCode: 0, out: '{"deleted":1,"missing":0}\n' });
-    await run(["plants", "delete", "--search", "fern", "--yes"]);
-    expect(await names()).toEqual(["Ivy"]);
-    const none = await run(["plants", "delete", "--search", "fern"]);
-    expect(none).toMatchObject({ exitCode: 0, out: '{"deleted":0,"missing":0}\n' });
-  });
-
-  test("are changed in part", async () => {
-    const run = await openGarden(service, { user: "edith" });
-    await run(["plants", "add", "Fern", "--tag", "shade", "--id=-7"]);
-    const edit = (...flags: string[]) => run(["plants", "edit", ...flags, "--", "-7"]);
-    const renamed = '{"id":-7,"name":"Royal fern","tag":"shade"';
-    const name = ["--name", "Royal fern"];
-    expect((await edit(...name)).out).toBe(`${renamed}}\n`);
-    expect((await edit("--tag=")).out).toContain('"name":"Royal fern","tag":""}');
-    expect(JSON.parse((await run(["whoami"])).out)).toMatchObject({ lastEvent: 3 });
-  });
-
-  test.each<[line: string, exitCode: number, named: string]>([
-    ["plants delete 12345", 3, "There is no plant 12345."],
-    ["plants delete 7 007", 2, '"007"'],
-    ["plants delete", 2, "Which plants?"],
-    ["plants delete 7 --tag x", 2, "not both"],
-    ["plants list --search=", 2, "--search needs a word"],
-    ["plants edit 12345 --tag x", 3, "There is no plant 12345."],
-    ["plants edit 7 --name=", 2, "name must"],
-    ["plants add Fern --id 7", 5, "7"],
-    ["plants list --limit many", 2, '"many"'],
-    ["plants list --url http://127.0.0.1:1", 6, "the connection is refused. Is the service"],
-    ["plants list --url http://nope.invalid", 6, "the host is not known. Is the service"],
-    ["plants list --token x", 2, "--token"],
-    [`plants delete 7 --url ${service.url}/elsewhere`, 1, "Check its address."],
-    [`whoami --url ${service.url}/elsewhere`, 1, "Check its address."],
-    [`plants list --url ${service.url}/plants`, 1, "Check its address."],
-    ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
-    ["export /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
-    ["export plants.xlsx", 2, "There is no export format .xlsx. Use .csv"],
-    ["export plants.csv.gz", 2, "There is no export format .gz."],
-    [`health --url ${service.url}/plants`, 6, "(status 401). Check its address."],
-    [`health --port ${service.port} --base-path /v1`, 6, "(status 404). Check its address."],
-    [`plants list --url https://127.0.0.1:${service.port}`, 6, `Is it ${service.url}?`],
-    [`health --url https://127.0.0.1:${service.port}`, 6, `Is it ${service.url}?`],
-  ])("plantstore %s ends with %d", async (line, exitCode, named) => {
-    const finished = await bob(line.split(" "));
-    expect(finished.exitCode).toBe(exitCode);
-    expect(finished.errors.split("\n").at(-2)).toStartWith("plantstore: ");
-    expect(finished.errors).toContain(named);
-  });
-
-  test.each<[what: string, token: string, named: string]>([
-    ["no token", "", "Set PLANTSTORE_TOKEN"],
-    ["half a token", "plant_abc", "not a whole token"],
-    ["a mistyped token", `plant_${"x".repeat(49)}`, "PLANTSTORE_TOKEN has a typo"],
-    ["a token of another store", "somebody", "plantstore token create USER --database FILE"],
-  ])("cannot be reached with %s", async (_what, token, named) => {
-    const variables = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
-    const { exitCode, errors } = await runInProcess(["plants", "list"], variables);
-    expect([exitCode, errors]).toEqual([4, expect.stringContaining(named)]);
+    expect((await run("export --tag shade --format jsonl")).out).toBe(`${tree}\n${moss}\n`);
+    await expectLines(run, [
+      ["plants delete --tag shade --search moss --yes", '{"deleted":1,"missing":0}\n'],
+      ["plants delete --search fern --yes", '{"deleted":2,"missing":0}\n'],
+      ["plants delete --search fern", '{"deleted":0,"missing":0}\n'],
+      ["plants list", `[\n${ivy}\n]\n`],
+    ]);
   });
 });
 
 test("health finds the service by its own settings, as a container's check does", async () => {
   const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_HOST: "0.0.0.0" };
-  expect(await runInProcess(["health"], own)).toMatchObject({ exitCode: 0, out: "ready\n" });
+  expect(await runInProcess("health", own)).toMatchObject({ exitCode: 0, out: "ready\n" });
 });
 
 describe("an export", () => {
-  test("to a new file can be read by its owner only", async () => {
+  test("to a new file can be read by its owner only; an older one keeps its mode and links", async () => {
     const path = join(folder.path, "private.jsonl");
     expect(await bob(["export", path])).toMatchObject({ exitCode: 0 });
     expect(statSync(path).mode & 0o777).toBe(0o600);
+    const link = join(folder.path, "link.jsonl");
+    symlinkSync(path, link);
+    writeFileSync(path, "older\n");
+    chmodSync(path, 0o640);
+    expect(await bob(["export", link])).toMatchObject({ exitCode: 0 });
+    expect([lstatSync(link).isSymbolicLink(), statSync(path).mode & 0o777]).toEqual([true, 0o640]);
+    expect(readFileSync(path, "utf8")).toBe((await bob("export")).out);
   });
 
   test("that fails or is interrupted leaves the older file, and nothing else", async () => {
@@ -184,10 +160,10 @@ describe("an export", () => {
 describe("another program", () => {
   test("or a busy service lists no plants", async () => {
     const stranger = openScriptedService({ status: 200, body: "<html>" });
-    expect(await bob(["plants", "list"], stranger.url)).toMatchObject({ exitCode: 1 });
+    expect(await bob("plants list", stranger.url)).toMatchObject({ exitCode: 1 });
     stranger.close();
     const busy = openScriptedService(problemAnswer(503, "unavailable"));
-    expect(await bob(["plants", "list"], busy.url)).toMatchObject({ exitCode: 6 });
+    expect(await bob("plants list", busy.url)).toMatchObject({ exitCode: 6 });
     expect(busy.requests.length).toBe(3);
     busy.close();
   });
@@ -195,10 +171,154 @@ describe("another program", () => {
   test("that redirects is not taken for a service that is ready", async () => {
     const login = openScriptedService({ status: 200, body: "<html>Sign in</html>" });
     const proxy = openScriptedService({ status: 302, headers: { location: login.url } });
-    const { exitCode, out, errors } = await bob(["health"], proxy.url);
+    const { exitCode, out, errors } = await bob("health", proxy.url);
     login.close();
     proxy.close();
     expect([exitCode, out, login.requests.length]).toEqual([6, "", 0]);
     expect(errors).toContain("doesn't respond like a Plant Store (status 302). Check its address.");
   });
+});
+
+async function listNames(run: Run): Promise<string[]> {
+  const listed = JSON.parse((await run("plants list")).out) as { name: string }[];
+  return listed.map(({ name }) => name);
+}
+
+/** What an import prints on standard output. */
+const summary = (stored: number, alreadyThere: number, refused: number) =>
+  `${JSON.stringify({ stored, alreadyThere, refused })}\n`;
+
+test("an import of an export gives the same plants, in every format and however often", async () => {
+  const lines = [
+    `{"id":${-(2n ** 63n)},"name":"a \\"quoted\\", name\\r\\nof two lines","tag":""}\n`,
+    `{"id":${2n ** 53n + 1n},"name":"\\"id\\":1","tag":"盆栽 🌱"}\n`,
+    `{"id":${2n ** 63n - 1n},"name":" \\\\u0041 ","tag":"=1+1"}\n`,
+  ].join("");
+  const { run } = await openGarden(service, { user: "erin" });
+  const path = writeFile("awkward.jsonl", lines);
+  const first = await run(["import", path]);
+  expect(first).toMatchObject({ exitCode: 0, out: summary(3, 0, 0) });
+  expect(first.errors).toMatch(/^Added 3 plants in \d+\.\d s\.\n$/);
+  expect((await run(["import", path])).out).toBe(summary(0, 3, 0));
+  expect((await run("export")).out).toBe(lines);
+  for (const format of ["csv", "json"]) {
+    const exported = await run(["export", join(folder.path, `awkward.${format}`)]);
+    expect(exported).toMatchObject({ exitCode: 0, out: "" });
+    const warning = "1 plant has a name or tag that starts with =";
+    expect(exported.errors.includes(warning)).toBe(format === "csv");
+    const { run: other } = await openGarden(service, { user: `erin-${format}` });
+    const imported = await other(["import", join(folder.path, `awkward.${format}`)]);
+    expect(imported.out).toBe(summary(3, 0, 0));
+    expect((await other("export")).out).toBe(lines);
+  }
+});
+
+test("a file is recognized by what is in it, whatever its name; --again imports it once more", async () => {
+  const { run } = await openGarden(service, { user: "grace" });
+  const text = ["Fern", "Fern", "Moss"].map((name) => `{"name":"${name}"}\n`).join("");
+  expect((await run(["import", writeFile("plain.jsonl", text)])).out).toBe(summary(3, 0, 0));
+  expect((await run(["import", writeFile("copy.jsonl", text)])).out).toBe(summary(0, 3, 0));
+  expect((await run("import -", service.url, text)).out).toBe(summary(0, 3, 0));
+  expect((await run("import - --again", service.url, text)).out).toBe(summary(3, 0, 0));
+  const longer = writeFile("plain.jsonl", `${text}{"name":"Rose"}\n`);
+  expect((await run(["import", longer])).out).toBe(summary(4, 0, 0));
+  expect(await listNames(run)).toHaveLength(10);
+});
+
+test("plants that were deleted since come back if their rows have ids, or with --again", async () => {
+  const { run } = await openGarden(service, { user: "deleted" });
+  const path = writeFile("deleted.csv", "id,name\n7,Rose\n,Fern\n,Moss\n");
+  await run(["import", path]);
+  await run("plants delete 7 8");
+  const second = await run(["import", path]);
+  expect(JSON.parse(second.out)).toEqual({
+    stored: 1,
+    alreadyThere: 1,
+    refused: 0,
+    deletedSince: 1,
+  });
+  expect(second.errors).toMatch(
+    /^Added 1 plant in .+ s\. 1 was already there\. 1 was added by an earlier import and deleted since\. To import the whole file once more, add --again\.\n$/,
+  );
+  expect((await run(["import", path, "--again"])).out).toBe(summary(2, 1, 0));
+});
+
+test("nothing is sent if a row is invalid, and every error is listed with its line", async () => {
+  const path = writeFile("bad.csv", "id,name,tag\r\n1,Fern,\r\n,Moss,\r\n,,hall\r\nx,Ivy,\r\n");
+  // So no service is needed to find out.
+  const errors = "line 4: name must not be empty\nline 5: the id must be an integer";
+  const refused = await runInProcess(["import", path]);
+  expect(refused).toMatchObject({ exitCode: 2, out: summary(0, 0, 2) });
+  expect(refused.errors).toStartWith(errors);
+  expect(refused.errors).toEndWith(
+    "plantstore: Nothing was sent: 2 of 4 rows are invalid. Fix them and import the file again.\n",
+  );
+  const dry = await runInProcess(["import", path, "--dry-run"]);
+  expect(dry).toMatchObject({ exitCode: 2, out: '{"valid":2,"withoutId":1,"refused":2}\n' });
+  expect(dry.errors).toStartWith(errors);
+  expect(dry.errors).toEndWith("4 rows: 2 valid (1 without an id), 2 invalid. Nothing was sent.\n");
+  const open = await runInProcess([
+    "import",
+    writeFile("open.csv", 'name\nFern\n""\n"Moss\nIvy\n'),
+  ]);
+  expect(open.exitCode).toBe(2);
+  expect(open.errors).toContain("Nothing was sent: the file can't be read past line 4. Fix it and");
+});
+
+test("a row whose id another plant has is refused and listed, and the others are stored", async () => {
+  const { run } = await openGarden(service, { user: "heidi" });
+  await run("plants add Rose --id 7");
+  const rows = ["id,name", "7,Tulip", ",Ivy", "7,Rose", "1,Fern", "1,Fern", "1,Moss"];
+  const { exitCode, out, errors } = await run(["import", writeFile("taken.csv", rows.join("\n"))]);
+  expect([exitCode, out]).toEqual([1, summary(2, 2, 2)]);
+  expect(errors).toMatch(
+    /^line 2: another plant has the id 7\nline 7: another plant has the id 1\nAdded 2 plants in .+ s\. 2 were already there\. 2 rows were refused\.\nplantstore: Put the refused rows into another file/,
+  );
+  expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
+});
+
+test("an import waits for a service that restarts; one that is interrupted says that it can go on, and then adds nothing twice", async () => {
+  const { run } = await openGarden(service, { user: "interrupted" });
+  // Several requests of rows with and without ids.
+  const rows = Array.from({ length: 6_000 }, (_, index) =>
+    `${index % 3 === 0 ? index + 1 : ""},Plant ${index} `.padEnd(150, "x"),
+  );
+  const path = writeFile("interrupted.csv", ["id,name", ...rows].join("\n"));
+  let [posts, bulks] = [0, 0];
+  using proxy = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { method, headers } = request;
+      const body = await request.text();
+      // As while the service restarts: more often than commands try that a person waits for.
+      if (method === "POST" && ++posts <= 3) return new Response(null, { status: 503 });
+      const init = { method, headers, ...(body && { body }) };
+      const response = await fetch(service.url + pathname + search, init);
+      if (method === "GET" || ++bulks < 4) return new Response(await response.text(), response);
+      // It's stored, but the response is lost.
+      process.emit("SIGINT");
+      return new Promise<Response>(() => {});
+    },
+  });
+  const first = await run(["import", path], proxy.url.origin);
+  expect(first.exitCode).toBe(130);
+  expect(first.errors).toContain("Run the same import again to go on: no plant is added twice.\n");
+  expect(first.errors).toEndWith("plantstore: Stopped. Not all rows were sent.\n");
+  const { exitCode, out } = await run(["import", path]);
+  const { alreadyThere } = JSON.parse(out);
+  expect(alreadyThere).toBeWithin(JSON.parse(first.out).stored + 1, 6_000);
+  expect([exitCode, out]).toEqual([0, summary(6_000 - alreadyThere, alreadyThere, 0)]);
+  const names = rows.map((row) => row.replace(/^\d*,/, ""));
+  expect((await listNames(run)).toSorted()).toEqual(names.toSorted());
+});
+
+test("it ends at once where nobody listens, or when the token is refused", async () => {
+  const { run } = await openGarden(service, { user: "mallory", scope: "read" });
+  const path = writeFile("refused.csv", "name\nFern\n");
+  const lost = await run(["import", path], "http://127.0.0.1:1");
+  expect(lost).toMatchObject({ exitCode: 6, errors: expect.stringContaining("is refused.") });
+  const refused = await run(["import", path]);
+  expect(refused).toMatchObject({ exitCode: 4, out: summary(0, 0, 0) });
+  expect(refused.errors).toContain("scope write");
 });

@@ -1,13 +1,13 @@
 /** `plantstore events --forward`: every event reaches a receiver, signed and in order. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { PlantStore } from "../../client/plant-store.ts";
 import { forwardEvents, readTarget, type Timing } from "../../src/cli/forward-events.ts";
 import { makeTerminal, runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, serveHere, waitFor } from "./running-service.ts";
+import { openGarden as open, serveHere, waitFor } from "./running-service.ts";
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const service = await serveHere();
@@ -54,12 +54,8 @@ function startReceiver(
 }
 
 async function openGarden(user: string) {
-  const token = await makeToken(service, user);
-  const env = {
-    PLANTSTORE_URL: service.url,
-    PLANTSTORE_TOKEN: token,
-    PLANTSTORE_WEBHOOK_SECRET: secret,
-  };
+  const { token, env: access } = await open(service, { user });
+  const env = { ...access, PLANTSTORE_WEBHOOK_SECRET: secret };
   const store = new PlantStore({ url: service.url, token });
   const state = join(folder.path, `${user}.state`);
   return {
@@ -196,67 +192,5 @@ describe("a receiver", () => {
     expect(garden.readState().seq).toBe(0);
     expect((await garden.forward(receiver.url)).exitCode).toBe(0);
     expect(garden.readState().seq).toBe(1);
-  });
-});
-
-test("where the next events are gone, it stops until the state file is deleted", async () => {
-  const garden = await openGarden("gus");
-  const url = "http://127.0.0.1:1/hook";
-  writeFileSync(garden.state, JSON.stringify({ garden: "gus", url, seq: 7 }));
-  expect(await garden.forward(url, "--from", "start")).toEqual({
-    exitCode: 1,
-    out: "",
-    errors:
-      "plantstore: The events after 7 are no longer kept, or the service has other ones since a " +
-      `restore, so some can't be sent. Delete ${garden.state} to start over.\n`,
-  });
-});
-
-describe("refuses, in one line,", () => {
-  const url = "https://example.com/hook";
-  const refuse = async (garden: Garden, args: readonly string[], more: object = {}) => {
-    const all = ["events", "--forward", ...args];
-    const { exitCode, out, errors } = await runInProcess(all, { ...garden.env, ...more });
-    expect([out, errors.split("\n").length]).toEqual(["", 2]);
-    return [exitCode, errors];
-  };
-
-  test.each([
-    ["no secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "" }, "PLANTSTORE_WEBHOOK_SECRET is missing"],
-    ["a short secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "whsec_c2hvcnQ=" }, "is not valid"],
-    ["another secret", [url], { PLANTSTORE_WEBHOOK_SECRET: "x".repeat(40) }, "is not valid"],
-    ["a URL of another kind", ["ftp://example.com"], {}, "must be a URL with http"],
-    ["no URL", ["example.com/hook"], {}, "must be a URL with http"],
-    ["a password in the URL", ["https://u:secret@example.com"], {}, "without a user"],
-    ["a filter", [url, "--user", "ann"], {}, "Leave out --user."],
-    ["no state file", [url, "--state="], {}, "needs --state FILE"],
-    ["an unknown start", [url, "--from", "end"], {}, "--from must be one of now, start"],
-  ])("%s", async (_, [to = "", ...more], variables, message) => {
-    const garden = await openGarden("hal");
-    const args = [to, "--state", garden.state, ...more];
-    const [exitCode, errors] = await refuse(garden, args, variables);
-    expect([exitCode, errors]).toEqual([2, expect.stringContaining(message)]);
-    expect(errors).not.toContain("secret@");
-  });
-
-  test("a state file that can't be written, or isn't one, or is another's", async () => {
-    const garden = await openGarden("joe");
-    const state = { garden: "joe", url, seq: 0 };
-    const none = join(folder.path, "none/state");
-    expect(await refuse(garden, [url, "--state", none])).toEqual([
-      1,
-      `plantstore: Cannot write ${none}: there is no such folder.\n`,
-    ]);
-    for (const [text, message] of [
-      ["", "is not a state file"],
-      ["null", "is not a state file"],
-      ['{"garden":"joe"}', "is not a state file"],
-      [JSON.stringify({ ...state, garden: "kim" }), 'belongs to another garden, "kim".'],
-      [JSON.stringify({ ...state, url: `${url}/2` }), "belongs to another URL."],
-    ] as const) {
-      writeFileSync(garden.state, text);
-      const refused = await refuse(garden, [url, "--state", garden.state]);
-      expect(refused).toEqual([2, expect.stringContaining(message)]);
-    }
   });
 });

@@ -58,12 +58,9 @@ export async function runProgram(
 
 /** What a command prints, to its end. */
 export async function readOutput(child: PipedProcess): Promise<Finished> {
-  const [out, errors, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { exitCode, out, errors };
+  const { written, reading } = gather(child);
+  await reading;
+  return { exitCode: await child.exited, ...written };
 }
 
 /** Creates a token in a database, as its owner does. Fails with what the command says. */
@@ -84,12 +81,14 @@ export async function makeTokens(
   user: string,
   count: number,
 ): Promise<string[]> {
+  const users = Array.from({ length: count }, (_, index) => ({ user: `${user}-${index}` }));
+  return issueTokens(database, users);
+}
+
+async function issueTokens(database: string, grants: readonly NewToken[]): Promise<string[]> {
   const storage = await openStorage(database, { isServing: false });
-  const tokens: string[] = [];
-  while (tokens.length < count) {
-    const name = `${user}-${tokens.length}`;
-    tokens.push((await issueToken(storage, { user: name }, Date.now())).token);
-  }
+  const issued = grants.map((grant) => issueToken(storage, grant, Date.now()));
+  const tokens = (await Promise.all(issued)).map(({ token }) => token);
   await storage.close();
   return tokens;
 }
@@ -100,23 +99,27 @@ export async function revokeTokens(
   user: string,
 ): Promise<void> {
   const variables = { PLANTSTORE_DATABASE: database };
-  const listed = await runInProcess(["token", "list", "--json"], variables);
+  const listed = await runInProcess("token list --json", variables);
   const tokens: { id: string; user: string }[] = JSON.parse(listed.out);
   const ids = tokens.filter((token) => token.user === user).map(({ id }) => id);
   const { exitCode, errors } = await runInProcess(["token", "revoke", ...ids], variables);
   if (exitCode !== 0) throw new Error(errors);
 }
 
-/** Returns what runs commands, in this process, against a garden that no other test uses. */
+/** A garden that no other test uses, and what calls it. Commands run in this process. */
 export async function openGarden(
   service: Pick<RunningService, "url" | "database">,
-  token: NewToken,
+  grant: NewToken,
 ) {
-  const storage = await openStorage(service.database, { isServing: false });
-  const issued = await issueToken(storage, token, Date.now());
-  await storage.close();
-  return (args: readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
-    runInProcess(args, { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: issued.token }, stdin);
+  const [token = ""] = await issueTokens(service.database, [grant]);
+  const env = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
+  return {
+    env,
+    token,
+    call: makeCaller(service.url, token),
+    run: (args: string | readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
+      runInProcess(args, { ...env, PLANTSTORE_URL: url }, stdin),
+  };
 }
 
 /** The service in this process, on one thread unless told otherwise, with a first token. */
@@ -222,8 +225,7 @@ export function makeCaller(
     const headers = new Headers(init.headers);
     const bearer = init.token ?? token;
     if (bearer !== "") headers.set("authorization", `Bearer ${bearer}`);
-    const hasType = headers.has("content-type");
-    if (init.body && !hasType) headers.set("content-type", "application/json");
+    if (init.body && !headers.has("content-type")) headers.set("content-type", "application/json");
     return send(url + target, { ...init, method, headers });
   };
 }
@@ -270,7 +272,7 @@ export async function readMetric(
 }
 
 /** What a process has written so far, and when all of it is here. */
-export function gather({ stdout, stderr }: PipedProcess) {
+function gather({ stdout, stderr }: PipedProcess) {
   const written = { out: "", errors: "" };
   const collect = async (stream: ReadableStream<Uint8Array>, name: keyof typeof written) => {
     const decoder = new TextDecoder();

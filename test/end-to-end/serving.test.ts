@@ -131,6 +131,7 @@ test("a stop by a Ctrl+C that npm passes on a second time finishes every request
   service.signal("SIGINT");
   service.signal("SIGTERM");
   await says('"event":"stopping"');
+  service.signal("SIGINT");
   for (const connection of connections) {
     const { status, headers } = await connection.ask(request.slice(-5));
     // The connection closes after it, and another request on it would be lost.

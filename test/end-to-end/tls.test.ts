@@ -78,6 +78,9 @@ describe("a service with a certificate", () => {
       exitCode: 6,
       errors: expect.stringContaining("Set NODE_EXTRA"),
     });
+    // Only the container's own check doesn't ask for it.
+    const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_TLS_CERT: "server.pem" };
+    expect(await runInProcess("health", own)).toMatchObject({ exitCode: 0, out: "ready\n" });
     const NODE_EXTRA_CA_CERTS = join(certificates, "authority.pem");
     const trusting = (host: string) =>
       runProgram(args(host), { ...variables, NODE_EXTRA_CA_CERTS });

@@ -1,19 +1,34 @@
-/** What users download, built once: the single executable, and the npm package in a new project. */
+/**
+ * What users download, built once: the single executable, the npm package in a new project and with
+ * each block of the README, and the client's package.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Plant } from "../../client/plant-store.ts";
 import manifest from "../../package.json" with { type: "json" };
-import { readOutput, untilItSays } from "../end-to-end/running-service.ts";
+import { buildClientPackage } from "../../scripts/build-client.ts";
+import { eventCases } from "../client/event-cases.ts";
+import { plainCases } from "../client/plain-cases.ts";
+import { troubleCases } from "../client/trouble-cases.ts";
+import {
+  makeTokens,
+  readOutput,
+  serveHere,
+  untilItSays,
+  waitFor,
+} from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
+import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 setDefaultTimeout(120_000);
 
 const root = join(import.meta.dir, "../..");
 const folder = makeTemporaryFolder();
-const home = join(folder.path, "home");
-const project = join(folder.path, "project");
-const executable = join(root, "dist/plantstore");
+afterAll(() => folder[Symbol.dispose]());
+const inFolder = (name: string) => join(folder.path, name);
+const project = inFolder("project");
 /** Nothing of the npm that runs these tests, except how it reaches packages. */
 const environment = {
   PATH: (process.env.PATH ?? "")
@@ -37,28 +52,29 @@ function run(command: readonly string[], { cwd = project, env = environment }: O
   return readOutput(Bun.spawn([...command], { cwd, env, stdout: "pipe", stderr: "pipe" }));
 }
 
-/** Uses a service at its address, then stops it as Ctrl+C does; returns what it wrote. */
+/** Uses a service on any port, then stops it, by default as Ctrl+C does. It ends as it should. */
 async function serve(
   command: readonly string[],
-  options: Required<Options>,
-  use: (url: string) => Promise<void>,
-): Promise<string> {
-  const child = Bun.spawn([...command, "serve", "--port", "0"], {
-    ...options,
+  { cwd, env }: Required<Options>,
+  use: (url: string, token: string) => Promise<void>,
+  // A terminal signals the whole group.
+  stop = (pid: number) => process.kill(-pid, "SIGINT"),
+): Promise<void> {
+  const child = Bun.spawn([...command], {
+    cwd,
+    env: { ...env, PLANTSTORE_PORT: "0" },
     stdout: "pipe",
     stderr: "pipe",
     detached: true,
   });
   const { found, written, reading } = await untilItSays(/"url":"([^"]+)"/, child);
   try {
-    await use(found);
+    await use(found, /plant_\w{49}/.exec(written.errors)?.[0] ?? "");
   } finally {
-    // A terminal signals the whole group.
-    process.kill(-child.pid, "SIGINT");
+    stop(child.pid);
+    await reading;
   }
-  await reading;
-  await child.exited;
-  return written.out;
+  expect(written.out).toContain('"event":"stopped"');
 }
 
 /** Both are built here; the sizes need them. */
@@ -74,6 +90,8 @@ test("this version could be released, but for what takes minutes", async () => {
 });
 
 describe("the executable, with nothing of this machine around it", () => {
+  const executable = join(root, "dist/plantstore");
+  const home = inFolder("home");
   beforeAll(() => void mkdirSync(home));
 
   const execute = (args: readonly string[], env: Record<string, string> = {}) =>
@@ -98,7 +116,7 @@ describe("the executable, with nothing of this machine around it", () => {
       expect((await execute(["--version"])).out).toContain(manifest.version);
       const token = (await execute(["token", "create", "ada"], env)).out.trim();
       const options = { cwd: home, env: { ...env, PLANTSTORE_THREADS: "2" } };
-      const out = await serve([executable], options, async (url) => {
+      await serve([executable, "serve"], options, async (url) => {
         const access = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: token };
         expect((await execute(["plants", "add", "Fern", "--id", "7"], access)).exitCode).toBe(0);
         expect((await execute(["plants", "list"], access)).out).toContain("Fern");
@@ -106,7 +124,6 @@ describe("the executable, with nothing of this machine around it", () => {
         expect((await execute(["health", "--url", url])).out).toBe("ready\n");
         if (engine === "SQLite") await loadPages(url);
       });
-      expect(out).toContain('"event":"stopped"');
       expect(readdirSync(home)).toEqual(["data"]);
     },
   );
@@ -114,6 +131,7 @@ describe("the executable, with nothing of this machine around it", () => {
 
 describe("the npm package", () => {
   let files: string[] = [];
+  let archive = "";
 
   beforeAll(async () => {
     mkdirSync(project);
@@ -121,7 +139,7 @@ describe("the npm package", () => {
     const [{ filename, files: listed }] = JSON.parse((await run(pack, { cwd: root })).out);
     files = listed.map(({ path }: { path: string }) => path);
     await Bun.write(join(project, "package.json"), '{"private":true,"type":"module"}');
-    const archive = join(folder.path, filename);
+    archive = inFolder(filename);
     // Without retries, an unreachable registry is an error at once rather than a test that hangs.
     const flags = ["--prefer-offline", "--no-audit", "--fetch-retries=0"];
     const installed = await run(["npm", "install", ...flags, archive]);
@@ -143,15 +161,14 @@ describe("the npm package", () => {
 
   test("serves by npx, and ends by Ctrl+C", async () => {
     const options = { cwd: project, env: environment };
-    const out = await serve(["npx", "plantstore"], options, async (url) => {
+    await serve(["npx", "plantstore", "serve"], options, async (url) => {
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
       expect((await fetch(`${url}/docs`)).status).toBe(200);
     });
-    expect(out).toContain('"event":"stopped"');
   });
 
   test("takes neither settings nor code from the folder where it is started", async () => {
-    const elsewhere = join(folder.path, "elsewhere");
+    const elsewhere = inFolder("elsewhere");
     await Bun.write(join(elsewhere, ".env"), "PLANTSTORE_TOKEN=plant_of_somebody");
     await Bun.write(join(elsewhere, "bunfig.toml"), 'preload = ["./code.ts"]');
     await Bun.write(join(elsewhere, "code.ts"), "process.exit(7)");
@@ -164,6 +181,60 @@ describe("the npm package", () => {
     expect(errors).toContain("PLANTSTORE_TOKEN");
   });
 
+  test("asks for npm ci where its dependencies are missing", async () => {
+    const clone = inFolder("clone");
+    for (const path of ["bin/plantstore", "package.json", "package-lock.json"]) {
+      cpSync(join(root, path), join(clone, path));
+    }
+    const { exitCode, errors } = await run([join(clone, "bin/plantstore"), "serve"]);
+    expect(exitCode).toBe(1);
+    expect(errors).toEndWith(`Run this first: cd ${clone} && npm ci --omit=dev\n`);
+  });
+
+  test.skipIf(skipsWithout("curl", "script", "tar"))(
+    "does what each block of the README does",
+    async () => {
+      // Unpacked, with its dependencies at hand, it's as a clone after npm ci.
+      const cwd = inFolder("package");
+      await run(["tar", "-xzf", archive], { cwd: folder.path });
+      symlinkSync(join(project, "node_modules"), join(cwd, "node_modules"));
+      const readme = await Bun.file(join(cwd, "README.md")).text();
+      const [start = "", ...others] = Array.from(
+        readme.matchAll(/^```(?:sh\n|\n(?=\$ ))([\s\S]*?)^```$/gm),
+        ([, block = ""]) => block,
+      ).filter((block) => !block.includes("npm test"));
+      expect(start).toBe("npm ci --omit=dev && npm start\n");
+      const use = async (url: string, token: string) => {
+        const env = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
+        for (const block of others) await runBlock(block, { cwd, env });
+      };
+      // npm passes the signal on.
+      const stop = (pid: number) => process.kill(pid, "SIGTERM");
+      await serve(["npm", "start"], { cwd, env: environment }, use, stop);
+    },
+  );
+
+  async function runBlock(block: string, { cwd, env }: Required<Options>): Promise<void> {
+    if (block.startsWith("$ ")) {
+      // What a terminal shows. Elsewhere it would be JSON.
+      const typed = block.match(/(?<=^\$ ).+/gm) ?? [];
+      const lines = typed.map((line) => `echo ${Bun.$.escape(`$ ${line}`)}; ${line}`);
+      const quiet = { npm_config_loglevel: "silent", npm_config_progress: "false" };
+      const command = ["script", "-qec", lines.join("; "), "/dev/null"];
+      const { out } = await run(command, { cwd, env: { ...env, ...quiet } });
+      expect(out.replaceAll("\r", "")).toBe(block);
+      return;
+    }
+    const commands = block
+      .replaceAll("localhost:8080", new URL(env.PLANTSTORE_URL ?? "").host)
+      .replaceAll("curl -i", "curl -is")
+      .replaceAll(/ ID\b/g, " $(npx plantstore token list | tail -n 1 | cut -d' ' -f1)");
+    const { out, errors, exitCode } = await run(["sh", "-euc", commands], { cwd, env });
+    expect({ block, errors, exitCode }).toMatchObject({ block, exitCode: 0 });
+    const answered = out.match(/HTTP\/1.1 2\d\d/g)?.length ?? 0;
+    expect(answered).toBe(block.match(/^ *curl/gm)?.length ?? 0);
+  }
+
   test("starts by itself where no install script has run", async () => {
     const modules = join(project, "node_modules");
     const [platform = ""] = readdirSync(join(modules, "@oven"));
@@ -175,4 +246,140 @@ describe("the npm package", () => {
   });
 });
 
-afterAll(() => folder[Symbol.dispose]());
+describe("the client's package", () => {
+  const home = inFolder("node_modules/plantstore-client");
+  const read = (name: string) => Bun.file(join(home, name)).text();
+  let service: Awaited<ReturnType<typeof serveHere>>;
+
+  beforeAll(async () => {
+    service = await serveHere();
+    await buildClientPackage(home);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const names = Object.keys({ ...plainCases, ...troubleCases, ...eventCases });
+
+  test("does the same under Node, as far as the runtime matters", async () => {
+    const built = await Bun.build({
+      entrypoints: [join(import.meta.dir, "../client/node-runner.ts")],
+      target: "node",
+      plugins: [usePackage],
+      outdir: folder.path,
+      naming: "runner.mjs",
+    });
+    expect(built.success).toBe(true);
+    const world = JSON.stringify({
+      url: service.url,
+      tokens: await makeTokens(service, "node", names.length),
+    });
+    const child = Bun.spawn(["node", inFolder("runner.mjs")], {
+      stdin: new Blob([world]),
+      stderr: "pipe",
+    });
+    const { out, errors } = await readOutput(child);
+    expect(errors).toBe("");
+    const results = out.trimEnd().split("\n");
+    expect(results.map((line) => JSON.parse(line))).toEqual(
+      expect.arrayContaining(names.map((name) => ({ name }))),
+    );
+  });
+
+  test("has the product's version, no dependencies, and code that can be read", async () => {
+    const own = JSON.parse(await read("package.json"));
+    expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
+    expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
+    expect({ types: own.types, default: own.main }).toEqual(own.exports);
+    const files = readdirSync(home).filter((name) => !/\.d\.ts$/.test(name));
+    const modules = "events plant-store problem-error send types wire-text".split(" ");
+    const expected = [
+      "LICENSE",
+      "README.md",
+      "package.json",
+      ...modules.map((each) => `${each}.js`),
+    ];
+    expect(files.toSorted()).toEqual(expected.toSorted());
+    expect(await read("plant-store.js")).toContain("\nexport class PlantStore {\n");
+    expect(await read("plant-store.js")).toContain("/** Resolves once the plant is durable.");
+  });
+
+  test("its documentation keeps a copy of a garden current, and starts again if it has to", async () => {
+    const [, recipe = ""] =
+      /^```ts\n(import [^`]*function sync\([^`]*)^```$/m.exec(await read("README.md")) ?? [];
+    const path = inFolder("sync.ts");
+    await Bun.write(path, recipe);
+    const { sync } = await import(path);
+    const { PlantStore } = await import(join(home, "plant-store.js"));
+    const [token] = await makeTokens(service, "sync", 1);
+    // The first event that is asked for is one that there never was.
+    let isLost = true;
+    const store = new PlantStore({
+      url: service.url,
+      token,
+      fetch: (url: string, init: RequestInit) => {
+        const isPage = url.includes("/events?");
+        const target = isPage && isLost ? url.replace(/after=\d+/, "after=99") : url;
+        if (isPage) isLost = false;
+        return fetch(target, init);
+      },
+    });
+    const { id } = await store.create({ name: "Moss" });
+    const copy = new Map<bigint, Plant>();
+    const controller = new AbortController();
+    const syncing = sync(store, copy, controller.signal).catch((error: Error) => error.name);
+    await waitFor(() => copy.size === 1 || undefined);
+    await store.create({ name: "Fern", id: 7 });
+    await store.put(7, { name: "Royal fern", tag: "pond" });
+    await store.delete(id);
+    const current = [{ id: 7n, name: "Royal fern", tag: "pond" }];
+    await waitFor(() => Bun.deepEquals([...copy.values()], current) || undefined);
+    expect(isLost).toBe(false);
+    controller.abort();
+    expect(await syncing).toBe("AbortError");
+  });
+
+  test("gives its types to TypeScript", async () => {
+    await Bun.write(inFolder("package.json"), '{"type":"module"}');
+    await Bun.write(inFolder("use.ts"), typedUse);
+    const flags = "--strict --noEmit --module nodenext --target es2022 --lib es2022,dom".split(" ");
+    const command = [join(root, "node_modules/.bin/tsc"), ...flags, "use.ts"];
+    const compiled = await run(command, { cwd: folder.path });
+    expect(compiled).toEqual({ exitCode: 0, out: "", errors: "" });
+  });
+});
+
+/** The cases use the sources; under Node, the package takes their place. */
+const usePackage: Bun.BunPlugin = {
+  name: "use the package",
+  setup({ onResolve }) {
+    onResolve({ filter: /client\/plant-store\.ts$/ }, () => ({
+      path: "plantstore-client",
+      external: true,
+    }));
+  },
+};
+
+/** Compiles only where the types are as a strict user expects them. */
+const typedUse = `
+import { PlantStore, PlantStoreProblem, type Plant, type ProblemCode } from "plantstore-client";
+
+const store = new PlantStore({ url: "http://localhost:8080", token: "t", retries: 2 });
+const created = await store.create({ name: "Fern", id: 7n }, { idempotencyKey: "k" });
+const id: bigint = created.id;
+const short = new PlantStore({ url: "http://localhost:8080", token: async () => "t" });
+const etag: string = (await short.get(id)).etag;
+const same: Plant = await store.update(id, { tag: "hall" }, { ifMatch: etag });
+const whole: Plant[] = [];
+for await (const plant of store.list({ limit: 20 })) whole.push(plant);
+for await (const { name, tag } of store.list({ tag: "shade" })) (name + tag).trim();
+for await (const { seq, plant } of store.events({ after: 7 })) whole.push(plant), seq.toFixed();
+// @ts-expect-error: a plant needs a name.
+await store.create({ tag: "shade" }).catch(() => {});
+try {
+  await store.delete(id);
+} catch (error) {
+  if (error instanceof PlantStoreProblem) {
+    const code: ProblemCode = error.code;
+    if (code === "not-found") error.errors.map(({ pointer, detail }) => [pointer, detail]);
+  }
+}
+`;

@@ -4,23 +4,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram, startService } from "../end-to-end/running-service.ts";
-import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
+import { runInProcess } from "../command.ts";
+import { serveHere } from "../end-to-end/running-service.ts";
+import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { type Engine, type KeptAnswers, keptPath, keptVersions, readAnswers } from "./kept-data.ts";
 
 const folder = makeTemporaryFolder();
-const databases: TestDatabase[] = [];
-afterAll(async () => {
-  folder[Symbol.dispose]();
-  for (const database of databases) await database.drop();
-});
-
-async function makeServer(): Promise<TestDatabase> {
-  const database = await makeDatabase();
-  databases.push(database);
-  return database;
-}
+const stack = new AsyncDisposableStack();
+stack.use(folder);
+afterAll(() => stack.disposeAsync());
 
 async function bring(version: string, engine: Engine): Promise<string> {
   if (engine === "sqlite") {
@@ -29,7 +22,7 @@ async function bring(version: string, engine: Engine): Promise<string> {
     copyFileSync(keptPath(version, "plants.db-wal"), `${path}-wal`);
     return path;
   }
-  const database = await makeServer();
+  const database = stack.use(await makeDatabase());
   await database.query(await Bun.file(keptPath(version, "postgres.sql")).text());
   return database.url;
 }
@@ -37,7 +30,7 @@ async function bring(version: string, engine: Engine): Promise<string> {
 /** Nothing is lost, and all of it still works. */
 async function checkData(database: string, answers: KeptAnswers): Promise<void> {
   const { token, readToken, expiredToken, revokedToken, plants, keyed } = answers;
-  await using service = await startService({ database });
+  await using service = await serveHere({ database });
   const { lastEvent } = await (await service.call("GET /me", { token })).json();
 
   const listed = await service.call("GET /plants?include=id", { token: readToken });
@@ -82,7 +75,7 @@ describe.each(keptVersions)("the data of version %s", (version) => {
 test("a backup of 2.0 is restored after gunzip, as the refusal says", async () => {
   const packed = keptPath("2.0.0", "plants.backup");
   const database = join(folder.path, "restored.db");
-  const restore = (path: string) => runProgram(["restore", path, "--database", database]);
+  const restore = (path: string) => runInProcess(["restore", path, "--database", database]);
   const refused = await restore(packed);
   expect(refused).toMatchObject({ exitCode: 1, errors: expect.stringContaining(": gunzip < ") });
   const backup = join(folder.path, "old.db");

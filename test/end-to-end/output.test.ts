@@ -1,16 +1,25 @@
-/** What a person sees at a terminal. */
+/** What a person sees at a terminal, and what happens to output that nobody reads or keeps. */
 import { afterAll, expect, test } from "bun:test";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { runCommand } from "../../src/cli/run.ts";
 import { makeTerminal } from "../command.ts";
+import { pickPorts } from "../processes.ts";
+import { skipsUnless } from "../skipping.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { makeToken, realProgram, serveHere, waitFor } from "./running-service.ts";
 
+const folder = makeTemporaryFolder();
 const service = await serveHere();
 const environment = {
   PLANTSTORE_URL: service.url,
   PLANTSTORE_TOKEN: service.token,
   PLANTSTORE_DATABASE: service.database,
 };
-afterAll(() => service[Symbol.asyncDispose]());
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
 
 /** What a terminal gets from a command in this process. */
 async function run(line: string, variables: Readonly<Record<string, string>> = {}) {
@@ -60,7 +69,7 @@ async function addPlant(plant: object): Promise<void> {
   expect(status).toBe(201);
 }
 
-test("plants get shows one table, even if a plant is missing", async () => {
+test("plants get shows one table, even if a plant is missing, and JSON if it is asked to", async () => {
   await addPlant({ id: 9, name: "Fern", tag: "shade" });
   // A joined emoji, and text that needs joiners.
   await addPlant({ id: 5000, name: "Monstera deliciosa", tag: "👩‍🌾 می‌روم" });
@@ -70,6 +79,7 @@ test("plants get shows one table, even if a plant is missing", async () => {
       "9     Fern                shade\n" +
       "5000  Monstera deliciosa  👩‍🌾 می‌روم\n",
   );
+  expect(await run("plants get 9 --json")).toBe('{"id":9,"name":"Fern","tag":"shade"}\n');
 });
 
 test("events are a table of who did what, and when", async () => {
@@ -89,7 +99,10 @@ test("events are a table of who did what, and when", async () => {
 
 test("a token is described in one sentence by token create and whoami", async () => {
   const flags = "--garden alice --scope read --expires 2099-07-01";
-  const created = await runAtTerminal(`token create bob ${flags}`, { TZ: "Asia/Kolkata" });
+  const { TZ = "Etc/UTC" } = process.env;
+  process.env.TZ = "Asia/Kolkata";
+  const created = await run(`token create bob ${flags}`);
+  process.env.TZ = TZ;
   const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
   expect(created).toEndWith(`${sentence}\n`);
   const [token = ""] = created.split("\n");
@@ -122,4 +135,65 @@ test("no command sends control or format characters to a terminal", async () => 
     expect({ line, shown }).toEqual({ line, shown: expect.stringContaining("\\u") });
     expect({ line, unsafe: unsafe.exec(shown)?.[0] }).toEqual({ line, unsafe: undefined });
   }
+});
+
+/** The program, by "$@", within a line of the shell. */
+async function runInShell(line: string, args: readonly string[], url = service.url) {
+  const child = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH, PLANTSTORE_URL: url, PLANTSTORE_TOKEN: service.token },
+    stderr: "pipe",
+  });
+  return { exitCode: await child.exited, errors: await new Response(child.stderr).text() };
+}
+
+test.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))(
+  "on a full disk, a command says so, and ends with 1",
+  async () => {
+    const finished = await runInShell('"$@" > /dev/full', ["export"]);
+    const errors = "plantstore: Cannot write standard output: the disk is full.\n";
+    expect(finished).toEqual({ exitCode: 1, errors });
+  },
+);
+
+test("an export into a pipe ends with 141 when its reader goes away", async () => {
+  let pages = 0;
+  using endless = Bun.serve({
+    port: 0,
+    fetch() {
+      const link = `</plants?after=${++pages}>; rel="next"`;
+      return new Response(`[{"id":${pages},"name":"Fern","tag":""}]`, { headers: { link } });
+    },
+  });
+  const line = 'mkfifo pipe && { head -n 1 pipe > first & } && "$@"';
+  const finished = await runInShell(line, ["export", "pipe"], `${endless.url.origin}`);
+  expect(finished.exitCode).toBe(141);
+});
+
+test.each([
+  ["a pipe that nobody reads", "unread"],
+  ["a full disk", "/dev/full"],
+])("a log in %s does not hold up the service, nor its stop", async (_, place) => {
+  // The log that would show the port goes nowhere.
+  const [port = 0] = pickPorts(1);
+  const path = resolve(folder.path, place);
+  if (place === "unread") await Bun.$`mkfifo ${path}`;
+  // Open for reading as well, so that it can be opened at all, and never read.
+  const unread = openSync(path, constants.O_RDWR);
+  const database = join(folder.path, `logging-${port}.db`);
+  const args = ["serve", "--port", String(port), "--database", database, "--log", "json"];
+  const child = Bun.spawn([process.execPath, realProgram, ...args, "--threads", "2"], {
+    stdout: openSync(path, "w"),
+    stderr: "ignore",
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await waitFor(() => fetch(`${url}/healthz`).then(Boolean, () => undefined));
+  // A pipe holds 64 KiB, which is fewer than 400 lines.
+  for (let count = 0; count < 500; count += 100) {
+    const calls = Array.from({ length: 100 }, async () => (await fetch(`${url}/plants`)).status);
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([401]));
+  }
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+  closeSync(unread);
 });

@@ -1,0 +1,100 @@
+/** What the service does besides serving requests: periodic tasks, and metrics of the storage. */
+import { expect, test } from "bun:test";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { issueToken } from "../../src/auth/opaque-token.ts";
+import { openStorage } from "../../src/storage/open.ts";
+import { engines } from "../contract/garden.ts";
+import { fillStore } from "../filled-store.ts";
+import { makeDatabase } from "../postgres-server.ts";
+import { create } from "../storage/tested-storage.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { readMetric, serveHere, waitFor } from "./running-service.ts";
+
+const weekMs = 7 * 86_400_000;
+
+test.each([
+  ["without a quota", {}, { forgetEventsMs: 20 }],
+  ["with a quota", { "garden-plants-max": "1000" }, { forgetEventsUnderQuotaMs: 20 }],
+])(
+  "%s, uses of tokens are noted, and expired keys and events forgotten",
+  async (_, settings, intervals) => {
+    const soon = { noteTokenUsesMs: 20, forgetIdempotencyKeysMs: 20, ...intervals };
+    await using service = await serveHere({ threads: "2", ...settings }, soon);
+    // Another opening of its storage, as a command would have it.
+    const beside = await openStorage(service.database, { isServing: false });
+    const nowMs = Date.now();
+    const { token, record } = await issueToken(beside, { user: "ben" }, nowMs);
+    expect((await service.call("GET /plants", { token })).status).toBe(200);
+    const usedAtMs = await waitFor(
+      async () => (await beside.listTokens()).find(({ id }) => id === record.id)?.lastUsedAtMs,
+    );
+    expect(usedAtMs).toBeGreaterThanOrEqual(nowMs);
+
+    // A key is refused for another plant as long as it is remembered.
+    const keyed = (key: string, atMs: number, name: string) =>
+      create({ name, idempotency: { key, nowMs: atMs, expiresAtMs: atMs + 60_000 } });
+    await beside.apply([keyed("live", nowMs, "Fern"), keyed("expired", 0, "Fern")]);
+    const reuse = async (key: string, atMs: number) =>
+      (await beside.apply([keyed(key, atMs, "another")]))[0]?.kind;
+    await waitFor(async () => (await reuse("expired", 0)) === "created" || undefined);
+    expect(await reuse("live", nowMs)).not.toBe("created");
+
+    const times = [nowMs - weekMs - 1_000, nowMs - weekMs + 60_000];
+    await beside.apply(times.map((atMs) => create({ garden: "dora", atMs })));
+    const isForgotten = async () =>
+      (await beside.readEvents("dora", undefined, 1, 99)).events[0]?.seq === 2 || undefined;
+    await waitFor(isForgotten);
+    await beside.close();
+  },
+);
+
+test("where events are switched off, the older ones are deleted at once", async () => {
+  using folder = makeTemporaryFolder();
+  const database = join(folder.path, "plants.db");
+  await fillStore(database, 1);
+  const beside = await openStorage(database, { isServing: false });
+  const countEvents = async () => (await beside.readEvents("home", undefined, 1, 99)).events.length;
+  expect(await countEvents()).toBe(1);
+  await using _service = await serveHere({ database, events: "off" });
+  await waitFor(async () => (await countEvents()) === 0 || undefined);
+  await beside.close();
+});
+
+test.each(engines)(
+  "on %s, reads, commits, waits and refused plants of a bulk are counted, and whether it's ready",
+  async (engine) => {
+    await using own = engine === "SQLite" ? undefined : await makeDatabase();
+    const settings = { "garden-plants-max": "3", ...(own && { database: own.url }) };
+    await using service = await serveHere(settings);
+    const body = `[${Array.from({ length: 5 }, () => '{"name":"Fern"}')}]`;
+    expect((await service.call("POST /plants/bulk", { body })).status).toBe(200);
+    expect(await readMetric(service, 'refusals_total{limit="plants"}')).toBe(2);
+    expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(507);
+    expect(await readMetric(service, 'refusals_total{limit="plants"}')).toBe(3);
+    for (const id of [1, 2]) await service.call(`DELETE /plants/${id}`);
+    for (let count = 0; count < 2; count++) await service.call("GET /plants/3");
+    for (const [name, count] of [
+      ["read_duration", 2],
+      ["commit_duration", 4],
+      ["commit_wait", 4],
+    ] as const) {
+      const counted = await readMetric(service, `${name}_seconds_count`);
+      expect([name, counted]).toEqual([name, count]);
+      expect(await readMetric(service, `${name}_seconds_sum`)).toBeGreaterThan(0);
+    }
+    expect(await readMetric(service, "ready")).toBe(1);
+    const pool = ["busy", "idle"].map((state) => `pool_connections{state="${state}"}`);
+    const [busy = 0, idle = 0] = await Promise.all(pool.map((name) => readMetric(service, name)));
+    expect(busy + idle > 0).toBe(engine === "PostgreSQL");
+    const sizes = ["database", "log", "disk_free", "disk"];
+    const known = await Promise.all(
+      sizes.map(async (name) => (await readMetric(service, `${name}_bytes`)) > 0),
+    );
+    expect(known).toEqual(sizes.map((name) => name === "database" || engine === "SQLite"));
+    if (engine === "PostgreSQL") return;
+    renameSync(service.database, `${service.database}.gone`);
+    expect(await readMetric(service, "ready")).toBe(0);
+    renameSync(`${service.database}.gone`, service.database);
+  },
+);
