@@ -18,8 +18,8 @@ import type { Outcome } from "../domain/ports.ts";
 import { exactInteger, itemsOf, memberText } from "../json-text.ts";
 import type { ParseContext } from "./operation.ts";
 import { problemInfo } from "./problem.ts";
+import { oneErrorEach, validateChange, validateObject } from "./request.ts";
 import type { Source } from "./stream.ts";
-import { oneErrorEach, validateChange, validateObject } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
 export const bulkBytesMax = 1024 * 1024;

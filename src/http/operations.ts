@@ -39,6 +39,7 @@ import {
   tagText,
   wordText,
 } from "./parameters.ts";
+import { validateChange, validateObject } from "./request.ts";
 import {
   entityTag,
   jsonReply,
@@ -50,7 +51,6 @@ import {
   textReply,
   toFields,
 } from "./response.ts";
-import { validateChange, validateObject } from "./validation.ts";
 
 const plantIdText = integerText(plantIdMin, plantIdMax);
 const examplePlant = { name: "Monstera deliciosa", tag: "living room" };
