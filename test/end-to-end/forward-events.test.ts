@@ -146,7 +146,9 @@ describe("a receiver", () => {
     }
     expect(JSON.parse(out.split("\n")[0] ?? "")).toMatchObject({ seq: 1, status: 200, tries: 13 });
     expect(said).toHaveLength(statuses.length);
-    expect(said[0]).toMatch(/^Event 1 was not taken: the response is 500\. Next try in (?:1\.\d|2\.0) s\.$/);
+    expect(said[0]).toMatch(
+      /^Event 1 was not taken: the response is 500\. Next try in (?:1\.\d|2\.0) s\.$/,
+    );
   });
 
   test("is tried again if it is late, or away", async () => {
