@@ -22,7 +22,7 @@ export { hasCode };
 /** Which plants a list has, and in which order. `q` may be an id, too. */
 export type Query = Pick<ListOptions, "tag" | "q" | "order">;
 /** Which part of a list to read. */
-type Part = Pick<ListOptions, "after" | "limit" | "signal">;
+export type Part = Pick<ListOptions, "after" | "limit" | "signal">;
 
 /** What the page knows about a garden besides its plants. */
 export interface Summary {

@@ -8,6 +8,8 @@ import {
   type Api,
   isSame,
   makeIdempotencyKey,
+  type Page,
+  type Part,
   type Plant,
   type PlantEvent,
   pageSize,
@@ -85,14 +87,18 @@ export class Garden {
     if ((await this.#load(list)) && list.size < pageSize) await this.loadMore();
   }
 
-  /** Loads the rest of the list, unless nobody wants it anymore or goes elsewhere. */
+  /** Loads the rest of the list and shows it at once, unless nobody wants it anymore. */
   async loadAll(isWanted: () => boolean): Promise<void> {
     const list = this.list.value;
-    if (this.isComing.value) return;
-    list.error.value = undefined;
-    while (isWanted() && list.next !== undefined && list.error.value === undefined) {
-      if (!(await this.#load(list, pageSizeMax))) return;
-    }
+    if (this.isComing.value || list.isComplete) return;
+    await this.#load(list, pageSizeMax, async (part) => {
+      const plants: Plant[] = [];
+      for await (const page of this.api.listPages(list.query, part)) {
+        if (!isWanted()) return { plants: [], next: list.next };
+        plants.push(...page);
+      }
+      return { plants, next: undefined };
+    });
   }
 
   /** Starts a list. The old one stays on the page until the new one has its first plants. */
@@ -120,7 +126,11 @@ export class Garden {
   }
 
   /** Loads a page into a list. Returns false if another request has taken over. */
-  async #load(list: PlantList, limit = pageSize): Promise<boolean> {
+  async #load(
+    list: PlantList,
+    limit = pageSize,
+    read = (part: Part): Promise<Page> => this.api.listPage(list.query, part),
+  ): Promise<boolean> {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -131,8 +141,7 @@ export class Garden {
         // Before the first list, so that the feed has whatever happens after it.
         this.onOpened(this.summary.value.me.lastEvent);
       }
-      const part = { after: list.next, limit, signal: loading.signal };
-      list.addPage(await this.api.listPage(list.query, part));
+      list.addPage(await read({ after: list.next, limit, signal: loading.signal }));
     } catch (error) {
       if (this.#loading === loading) list.error.value = error;
     }
