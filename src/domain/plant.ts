@@ -128,11 +128,6 @@ export function toPlant(id: PlantId, { name, tag }: PlantContent): Plant {
 export type ContentValues = TextPerField<typeof contentFields>;
 type TextPerField<Fields> = { -readonly [Index in keyof Fields]: string };
 
-/** In the order of `contentFields`. */
-export function contentValues({ name, tag }: PlantContent): ContentValues {
-  return [name, tag];
-}
-
 export function isSameContent(one: PlantContent, other: PlantContent): boolean {
   return contentFields.every((field) => one[field] === other[field]);
 }

@@ -15,7 +15,6 @@ import {
   type TagCount,
 } from "./lists.ts";
 import {
-  contentOf,
   countCharacters,
   type Plant,
   type PlantChange,
@@ -216,8 +215,8 @@ export class Plants {
   ): CreateWrite {
     const { garden, user, atMs } = this.#writeBase(caller);
     const use = key === undefined ? undefined : toKeyUse(key, index, draft, atMs);
-    const content = contentOf(draft);
-    return { kind: "create", garden, user, atMs, id: draft.id, ...content, key: use };
+    const { id, name, tag } = draft;
+    return { kind: "create", garden, user, atMs, id, name, tag, key: use };
   }
 
   #writeBase({ garden, user }: Caller) {

@@ -4,13 +4,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { toBytes } from "../../domain/keys.ts";
-import {
-  type ContentValues,
-  contentFields,
-  contentValues,
-  type Plant,
-  type PlantId,
-} from "../../domain/plant.ts";
+import { type ContentValues, contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { type ForgottenEvents, forgetEventsStatement, forgottenMax } from "../event-cleanup.ts";
@@ -149,15 +143,15 @@ function prepareStore(
   return (changes) => {
     const { garden, lastId, plants, keys, lastEvent, inserted, replaced, deleted } = changes;
     storeGarden.run(garden, lastId, plants, keys, lastEvent);
-    for (const plant of inserted) insertPlant.run(garden, plant.id, ...contentValues(plant));
-    for (const plant of replaced) replacePlant.run(...contentValues(plant), garden, plant.id);
+    for (const { id, name, tag } of inserted) insertPlant.run(garden, id, name, tag);
+    for (const { id, name, tag } of replaced) replacePlant.run(name, tag, garden, id);
     for (const id of deleted) deletePlant.run(garden, id);
     for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
       storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);
     }
     if (withoutEvents) return;
     for (const { seq, atMs, type, user, plant } of changes.events) {
-      storeEvent.run(garden, seq, atMs, type, user, plant.id, ...contentValues(plant));
+      storeEvent.run(garden, seq, atMs, type, user, plant.id, plant.name, plant.tag);
     }
   };
 }
