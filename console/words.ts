@@ -1,5 +1,6 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
 import { renderCount } from "../client/files/renderer.ts";
+import type { Whole } from "../client/types.ts";
 import { type Me, type Plant, type PlantEvent, type Query, type Summary, tagsMax } from "./api.ts";
 import { type Message, message } from "./message.ts";
 import type { PlantList } from "./plant-list.ts";
@@ -72,7 +73,7 @@ export function describePlants(plants: readonly Plant[]): Message[] {
 }
 
 /** `“Fern”, tagged “hall”` */
-export function describeVersion({ name, tag }: Omit<Plant, "id">): Message[] {
+export function describeVersion({ name, tag }: Omit<Whole<"name" | "tag">, "id">): Message[] {
   return tag === "" ? message`“${name}”` : message`“${name}”, tagged “${tag}”`;
 }
 

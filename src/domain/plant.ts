@@ -120,7 +120,11 @@ export function contentOf({ name, tag }: PlantContent): PlantContent {
   return { name, tag };
 }
 
-export function toPlant(id: PlantId, { name, tag }: PlantContent): Plant {
+/** With its id as it's kept, or as it's sent. */
+export function toPlant<Id>(
+  id: Id,
+  { name, tag }: PlantContent,
+): PlantContent & { readonly id: Id } {
   return { id, name, tag };
 }
 

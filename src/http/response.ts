@@ -1,5 +1,5 @@
 /** Replies and what goes into them: plants, events, links, locations, entity tags. */
-import { contentHash, contentOf, type Plant, type PlantId } from "../domain/plant.ts";
+import { contentHash, contentOf, type Plant, type PlantId, toPlant } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { Reply } from "./operation.ts";
 
@@ -26,10 +26,7 @@ export function renderPlant(plant: Plant, include: Include): string {
 
 /** What a client sees of a plant, to be rendered as JSON. */
 export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
-  if (include !== "id") return contentOf(plant);
-  // Field by field: a spread takes several times as long.
-  const { id, name, tag } = plant;
-  return { id: exactId(id), name, tag } satisfies Record<keyof Plant, unknown>;
+  return include === "id" ? toPlant(exactId(plant.id), plant) : contentOf(plant);
 }
 
 /** TypeScript doesn't know this standard function yet. */
