@@ -40,7 +40,7 @@ const attributes = [
   ["input[type=checkbox]:not([aria-label])", "aria-label", "Send this field"],
   ["[role=textbox]:not([aria-label])", "aria-label", "Text to send"],
   ["button:is([role=none], [role=search]), aside, .scalar-card", "role", undefined],
-  ["section.contents, [role=dialog] main", "role", "group"],
+  ["section.contents", "role", "group"],
   ["section[aria-label^=Notifications]", "role", "status"],
   ["button[aria-selected]:not([role=tab])", "aria-selected", undefined],
 ] as const;
