@@ -25,6 +25,7 @@ const areShortcutsOn = signal(true);
 function listKeys(): (readonly [key: string, label: string, act?: () => void])[] {
   const canWrite = garden.canWrite.value;
   const hasPlants = !garden.isBare.value;
+  const hasRows = garden.list.value.size > 0;
   const isOn = areShortcutsOn.value;
   const keys = [
     [isOn && hasPlants, "/", "find", () => focus("filter")],
@@ -32,8 +33,8 @@ function listKeys(): (readonly [key: string, label: string, act?: () => void])[]
     [isOn && canWrite && hasPlants, "x", "select", () => selection.toggle()],
     [isOn, "r", "refresh", refresh],
     [isOn && nextUndo.value, "z", "undo", () => void undo()],
-    [hasPlants, "↑ ↓", "between plants"],
-    [hasPlants && canWrite && !selection.isOn.value, "Del", "delete"],
+    [hasRows, "↑ ↓", "between plants"],
+    [hasRows && canWrite && !selection.isOn.value, "Del", "delete"],
     [true, "Esc", "close"],
   ] as const;
   return keys.flatMap(([isUseful, ...key]) => (isUseful ? [key] : []));

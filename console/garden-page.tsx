@@ -61,7 +61,7 @@ function Head() {
   return (
     <>
       <p id="me" class="note me">
-        {summary && describeMe(summary.me)}
+        {summary ? describeMe(summary.me) : "…"}
       </p>
       <div class="title">
         <h1 id="garden-title" tabIndex={-1} onKeyDown={enterList}>
