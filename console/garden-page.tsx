@@ -60,7 +60,7 @@ function Head() {
   };
   return (
     <>
-      <p id="me" class="note me">
+      <p id="me" class="note">
         {summary ? describeMe(summary.me) : "…"}
       </p>
       <div class="title">
@@ -152,7 +152,7 @@ function ListState() {
   if (!isComplete) {
     const found = query.q === undefined ? renderCount(size, "plant") : `${renderCount(size)} found`;
     return (
-      <p id={size === 0 ? "loading" : "more"} class="note more">
+      <p id={size === 0 ? "loading" : "more"} class="note">
         {size === 0 ? "Loading plants…" : `Loading… ${found} so far`}
       </p>
     );

@@ -175,20 +175,6 @@ describe("a database that cannot be used is refused in one line and stays untouc
     await (await open()).close();
   });
 
-  test("it takes no writes, or is older than 15", async () => {
-    const alter = `ALTER ROLE ${role} IN DATABASE ${database.name}`;
-    await database.query(`${alter} SET default_transaction_read_only = on`);
-    expect(await refusal(roleUrl)).toContain("takes no writes");
-    await database.query(
-      `${alter} RESET default_transaction_read_only;
-       CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS
-         $$ SELECT 'PostgreSQL 14.9 on a machine' $$;
-       ${alter} SET search_path = public, pg_catalog`,
-    );
-    expect(await refusal(roleUrl)).toEndWith("it is PostgreSQL 14, and 15 or later is needed.");
-    expect(await tables()).toEqual([]);
-  });
-
   test("its encoding cannot hold all text", async () => {
     const name = `${database.name}_latin`;
     await database.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
@@ -201,16 +187,6 @@ describe("a database that cannot be used is refused in one line and stays untouc
 describe("a role", () => {
   const grant = (rights: string) =>
     database.query(`GRANT ${rights} ON ALL TABLES IN SCHEMA public TO ${role}`);
-
-  test("that lacks rights is refused: to make the tables, or to use all of them", async () => {
-    expect(await refusal(roleUrl)).toContain("the role lacks rights on it");
-    await (await open()).close();
-    expect(await refusal(roleUrl)).toContain("the role lacks rights");
-    await grant("SELECT, INSERT, UPDATE, DELETE");
-    await (await open(roleUrl)).close();
-    await database.query(`REVOKE DELETE ON plants FROM ${role}`);
-    expect(await refusal(roleUrl)).toEndWith("the role lacks rights: DELETE on plants.");
-  });
 
   test("from whom row-level security may hide plants is refused, and nothing is hidden later", async () => {
     const secure = (how: "ENABLE" | "DISABLE") =>

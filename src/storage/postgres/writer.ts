@@ -43,12 +43,18 @@ export function createWriter(
   runner: TransactionRunner,
   options: WriterOptions,
 ): Pick<PlantStorage, "apply" | "forgetKeys" | "forgetEvents"> {
+  const withEvents = !options.withoutEvents;
+  const statements = {
+    withoutKeys: createStatement({ withEvents, withKeys: false }),
+    withKeys: createStatement({ withEvents, withKeys: true }),
+  };
+
   async function apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
     // If one statement isn't enough, both paths together still end in time.
     const dueAtMs = runner.dueAtMs();
     if (isAllPlain(writes)) {
       try {
-        return await createAll(runner, writes, options);
+        return await createAll(runner, statements, writes, options.plantsMax);
       } catch (error) {
         if (!hasState(error, ...creationFailures)) throw error;
       }
@@ -118,13 +124,14 @@ function isAllPlain(writes: readonly Write[]): writes is CreateWrite[] {
 /** Moves each garden's counters by its number of plants; the plants get the ids up to there. */
 async function createAll(
   runner: TransactionRunner,
+  statements: Readonly<Record<"withKeys" | "withoutKeys", string>>,
   writes: readonly CreateWrite[],
-  { plantsMax, withoutEvents }: WriterOptions,
+  plantsMax: number | undefined,
 ): Promise<Outcome[]> {
   const { gardens, plants } = toRows(writes);
   const withKeys = writes.some(({ key }) => key);
   const keyNames = withKeys ? (["rowKey", "requestHash", "expiresAtMs"] as const) : [];
-  const { rows } = await runner.write(createStatement({ withEvents: !withoutEvents, withKeys }), [
+  const { rows } = await runner.write(withKeys ? statements.withKeys : statements.withoutKeys, [
     ...columns(gardens, "garden", "plants", "keys"),
     plantsMax ?? unlimited,
     plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
