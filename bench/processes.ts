@@ -52,12 +52,6 @@ export async function run({ words, environment }: Command): Promise<string> {
   return output;
 }
 
-export function findFreePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  listener.stop(true);
-  return listener.port;
-}
-
 const readyDeadlineMs = 60_000;
 
 /** Returns the milliseconds until a 200. */

@@ -1,15 +1,9 @@
 /** A contender in a measurement: filled, started, checked, driven by wrk, frozen and stopped. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pickPorts } from "../test/processes.ts";
 import type { Contender, Data, Size } from "./contenders.ts";
-import {
-  findFreePort,
-  readOthersCpuSeconds,
-  run,
-  startProcess,
-  waitUntilReady,
-  workspace,
-} from "./processes.ts";
+import { readOthersCpuSeconds, run, startProcess, waitUntilReady, workspace } from "./processes.ts";
 import {
   type Action,
   checkResponse,
@@ -65,7 +59,7 @@ export class Server {
     const { name, instances, toCommand } = this.contender;
     const errorPath = join(this.#directory, "standard-error.log");
     for (let index = 0; index < instances; index++) {
-      const port = findFreePort();
+      const [port = 0] = pickPorts(1);
       const subprocess = startProcess(toCommand(this.data.database, port), errorPath);
       this.#instances.push({ subprocess, port });
       await waitUntilReady(subprocess, port).catch(async (error: Error) => {

@@ -22,8 +22,10 @@ export function ActivityPanel() {
       onToggle={({ currentTarget }) => void activity.toggle(currentTarget.open)}>
       <summary id="open-activity">Activity</summary>
       <div class="events" role="region" aria-labelledby="open-activity" tabIndex={0}>
-        <ol id="activity-list">{isOpen.value && lines.value.map((line) => <Line {...line} />)}</ol>
-        <p id="activity-note" class="note" role="status">
+        <ol id="activity-list">
+          {isOpen.value && lines.value.map(({ key, ...line }) => <Line key={key} {...line} />)}
+        </ol>
+        <p class="note" role="status">
           {note.value}
         </p>
         {lines.value.length > 0 && hasEarlier.value && (
@@ -36,7 +38,7 @@ export function ActivityPanel() {
   );
 }
 
-function Line({ user, type, at, count, isCut, plants }: ActivityLine) {
+function Line({ user, type, at, count, isCut, plants }: Omit<ActivityLine, "key">) {
   const amount = isCut ? `${renderCount(count)} or more plants` : renderCount(count, "plant");
   return (
     <li>

@@ -20,6 +20,7 @@ interface KnownEvent extends PlantEvent {
 
 /** What one user did in a row, such as an import. */
 export interface ActivityLine extends Pick<PlantEvent, "user" | "type" | "at"> {
+  /** The number of its first event. */
   readonly key: number;
   readonly count: number;
   /** Whether earlier events, which aren't loaded, may belong to it. */
@@ -96,8 +97,8 @@ function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLi
     const { type, plant } = event;
     const last = lines.at(-1);
     const changes = last && isTogether(last, event) ? last.changes : new Map<bigint, Change>();
-    if (last?.changes === changes) lines.pop();
-    lines.push({ ...event, changes });
+    const first = last?.changes === changes ? lines.pop() : event;
+    lines.push({ ...event, seq: first?.seq ?? event.seq, changes });
     // A plant that was changed twice has its newest name, and what it was before the first change.
     const { before } = changes.get(plant.id) ?? { before: known.get(plant.id) ?? event.before };
     changes.delete(plant.id);

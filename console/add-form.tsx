@@ -63,7 +63,7 @@ async function add(): Promise<void> {
   pendingKeys.set(draftText, idempotencyKey);
   try {
     const plant = await api.create(draft, { idempotencyKey });
-    pendingKeys.clear();
+    pendingKeys.delete(draftText);
     form.reset();
     garden.showStored(plant, message`“${name}” was added with the id ${[plant.id]}.`);
     if (isAdding.value) form.focusOn("name");

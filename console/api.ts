@@ -1,5 +1,6 @@
 /** The typed client, extended by what this page needs: search by id, safe edits, recent events. */
 import {
+  type EventPage,
   type ListOptions,
   type Me,
   type Page,
@@ -107,10 +108,11 @@ export class Api extends PlantStore {
 
   /** The whole list, or what comes after an id, a page at a time. */
   async *listPages(query: Query, part: Part = {}): AsyncGenerator<Plant[], void, undefined> {
+    const id = toId(query.q);
     let { after } = part;
     for (let isFirst = true; isFirst || after !== undefined; isFirst = false) {
       const page = await this.listPage(query, { limit: pageSizeMax, ...part, after }, isFirst);
-      yield page.plants;
+      yield isFirst ? page.plants : page.plants.filter((plant) => plant.id !== id);
       after = page.next;
     }
   }
@@ -153,21 +155,25 @@ export class Api extends PlantStore {
   /** The last events before this one, or the last of all, oldest first: up to `limit`. */
   async eventsBefore(seq?: number, limit = 200): Promise<readonly PlantEvent[]> {
     const end = seq ?? ((await this.me()).lastEvent ?? 0) + 1;
-    const after = Math.max(0, end - 1 - limit);
-    if (after === end - 1) return [];
-    const page = await this.eventPage({ after, limit }).catch((error) => {
-      // The service no longer has that event: start with its oldest.
-      if (hasCode(error, "gone")) return this.eventPage({ limit });
-      throw error;
-    });
-    return page.events.filter((event) => event.seq < end);
+    const found: PlantEvent[] = [];
+    let after: number | undefined = Math.max(0, end - 1 - limit);
+    // A page of long names ends early.
+    while (after !== undefined && after < end - 1) {
+      const page: EventPage = await this.eventPage({ after, limit }).catch((error) => {
+        if (!hasCode(error, "gone")) throw error;
+        // The service no longer has that event: start with its oldest, or end where there is a gap.
+        return found.length === 0 ? this.eventPage({ limit }) : { events: [], next: undefined };
+      });
+      found.push(...page.events.filter((event) => event.seq < end));
+      after = page.next;
+    }
+    return found;
   }
 }
 
-/** A proxy's, not the service's own. */
+/** A proxy's, not the service's own, which have the request's id. */
 function isGatewayError({ status, headers }: Response): boolean {
-  const isProblem = headers.get("content-type")?.startsWith("application/problem+json");
-  return [502, 503, 504].includes(status) && !isProblem;
+  return [502, 503, 504].includes(status) && !headers.has("x-request-id");
 }
 
 /** Absent if no plant can have this id. */

@@ -116,6 +116,7 @@ export class Card {
     if (!base) return;
     const { id } = base;
     const mine = this.#readForm(base);
+    if (isSame(mine, base)) return this.close(id);
     try {
       const saved = await this.garden.api.save(base, mine);
       this.close(id);

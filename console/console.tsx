@@ -136,8 +136,8 @@ function Notices() {
       )}
       {notice.value && (
         <div id="notice" class={`notice ${notice.value.isTrouble ? "trouble" : ""}`}>
-          <p id="notice-text">{notice.value.text}</p>
-          <Button id="notice-close" onClick={hideNotice} label="Dismiss" />
+          <p>{notice.value.text}</p>
+          <Button onClick={hideNotice} label="Dismiss" />
         </div>
       )}
     </div>

@@ -35,7 +35,7 @@ export class Form {
   fail(error: unknown, advice: string): void {
     const refusal = toRefusal(error);
     const invalid = refusal?.errors.map(({ pointer = "", detail }) => [
-      pointer.slice(1),
+      pointer.slice(1) || "form",
       detail.slice(0, 1).toUpperCase() + detail.slice(1),
     ]);
     if (!refusal) this.errors.value = { form: `${describeError(error)} ${advice}` };
@@ -88,7 +88,7 @@ export function TextField(props: TextFieldProps) {
         aria-describedby={`${id}-error`}
         aria-invalid={error !== undefined}
       />
-      <p id={`${id}-error`} class="error">
+      <p id={`${id}-error`} class="error" role="alert">
         {error}
       </p>
     </div>

@@ -70,7 +70,7 @@ function Head() {
         <p id="garden-note" class="note">
           {describeExtent(list, summary)}
         </p>
-        <Button id="refresh" class="link" onClick={refresh} label="Refresh" />
+        <Button class="link" onClick={refresh} label="Refresh" />
         {!garden.isBare.value && <Actions />}
         <input
           id="import-file"
@@ -189,14 +189,14 @@ function Empty() {
 }
 
 function Trouble({ error }: { error: unknown }) {
-  const { query, size } = garden.list.value;
-  const which = size === 0 ? "your plants" : "more plants";
+  const { query, isLoaded } = garden.list.value;
+  const which = isLoaded ? "more plants" : "your plants";
   const retry = () => {
-    void (size === 0 ? garden.refresh() : garden.loadMore(true));
+    void (isLoaded ? garden.loadMore(true) : garden.refresh());
     focus("garden-title");
   };
   return (
-    <div id="trouble" class="state trouble" role="alert">
+    <div id="trouble" class="state" role="alert">
       <h2>{query.q === undefined ? `Couldn’t load ${which}` : "Couldn’t search for this"}</h2>
       <p id="trouble-note">{describeError(error)}</p>
       <Button id="retry" class="primary" onClick={retry} label="Try again" />

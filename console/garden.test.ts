@@ -1,9 +1,17 @@
 /** The open garden: its list, its numbers, and what is done to plants and undone. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
 import { Garden } from "./garden.ts";
-import { announcement, dismissUndo, nextUndo, notice, offerUndo, undo } from "./message.ts";
+import {
+  announcement,
+  dismissUndo,
+  nextUndo,
+  notice,
+  offerUndo,
+  question,
+  undo,
+} from "./message.ts";
 import { Selection } from "./selection.ts";
 import { describeSize } from "./words.ts";
 
@@ -59,9 +67,28 @@ describe("a garden", () => {
 
   test("ends a search that nothing can match, and says why", async () => {
     const { garden, title } = await open(["Fern"], { q: "´" });
-    expect(title()).toBe("No plants");
+    expect(title()).toBe("Your garden");
     expect(String(garden.list.value.error.value)).toContain("accents only");
     expect(garden.isLoading).toBe(false);
+  });
+
+  test("has a plant whose id is searched for once, in all pages together", async () => {
+    const api = new Api({ url, token: await makeGarden(Array(1_002).fill("No. 1002")), fetch });
+    const pages = await Array.fromAsync(api.listPages({ q: "1002" }));
+    expect(new Set(pages.flat().map(({ id }) => id)).size).toBe(1_002);
+    expect(pages.flat()).toHaveLength(1_002);
+  });
+
+  test("is not reached if a proxy responds in its place, like the service or not", async () => {
+    const contacts: boolean[] = [];
+    const onContact = (isReached: boolean) => void contacts.push(isReached);
+    const problem = { "content-type": "application/problem+json", "retry-after": "99" };
+    const respond = (headers = {}) => new Response("{}", { status: 503, headers });
+    for (const response of [respond(problem), respond({ ...problem, "x-request-id": "r" })]) {
+      const api = new Api({ url, token: "t", onContact, fetch: async () => response });
+      await api.me().catch(() => {});
+    }
+    expect(contacts).toEqual([false, true]);
   });
 
   test("counts plants and tags together", async () => {
@@ -92,6 +119,16 @@ describe("a garden", () => {
     expect(nextUndo.value).toBeUndefined();
   });
 
+  test("can restore plants later if there is no room for them now", async () => {
+    const { api, garden } = await open(["Fern"]);
+    garden.showDeleted(garden.list.value.plants);
+    const refused = { status: 507, code: "storage-full", detail: "The garden is full." } as const;
+    using _ = spyOn(api, "createMany").mockResolvedValue([refused]);
+    await undo();
+    expect(toText(notice.value?.text)).toEndWith("The garden is full.");
+    expect(toText(nextUndo.value?.text)).toBe("“Fern” was deleted.");
+  });
+
   test("keeps a step that could not be undone", async () => {
     const run = () => Promise.reject(new Error("No."));
     offerUndo("Done.", run);
@@ -114,6 +151,32 @@ describe("selected plants", () => {
       "Somebody else changed or deleted 1 of these plants. Nothing was done to it.",
     );
     expect(selection.isOn.value).toBe(false);
+  });
+
+  test("are deleted to the last one, although less of the list is loaded since", async () => {
+    const token = await makeGarden(Array.from({ length: 1_500 }, (_, index) => `Fig ${index}`));
+    const garden = new Garden(new Api({ url, token, fetch }));
+    const selection = new Selection(garden);
+    garden.show({});
+    await until(() => garden.list.value.isLoaded);
+    selection.toggle();
+    await selection.toggleAll();
+    await garden.refresh();
+    const deleting = selection.delete();
+    await until(() => question.value !== undefined);
+    question.value?.answer(true);
+    await deleting;
+    expect(toText(nextUndo.value?.text)).toBe("1,500 plants were deleted.");
+  });
+
+  test("have the tags that are shown now, not those from when they were selected", async () => {
+    const { api, garden, selection, select, stored } = await open(["Fern:hall", "Ivy"]);
+    select(1n);
+    garden.showRead(1n, await api.put(1, { name: "Fern", tag: "pond" }));
+    await selection.changeTag("hall");
+    expect(await stored()).toEqual(["Fern:hall", "Ivy:"]);
+    await undo();
+    expect(await stored()).toEqual(["Fern:pond", "Ivy:"]);
   });
 
   test("get another tag, and undoing keeps what somebody else changed since", async () => {

@@ -221,6 +221,8 @@ export class Garden {
       this.#reveal(restored, true);
       const refusal = results.find((result) => result.status !== 201);
       if (!refusal) return message`${describePlants(plants)} ${[is]} back.`;
+      // There may be room later, so this can be undone again.
+      if (refusal.status === 507) throw new Error(refusal.detail);
       const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
       return void warn(`Restored ${count}.`, refusal.detail);
     });

@@ -27,7 +27,7 @@ interface ButtonProps extends Omit<HTMLAttributes<HTMLButtonElement>, "role" | "
   readonly label?: ComponentChildren;
   /** The key that does the same. */
   readonly shortcut?: string;
-  /** While it runs, the button is disabled. If that lasts, it shows a spinner. */
+  /** While it runs, the button is disabled. */
   readonly task?: Task;
   readonly type?: "button" | "submit";
   /** The form that it submits, unless it's inside of it. */

@@ -32,7 +32,7 @@ export function PlantCard() {
       )}
       {isEditing && <EditForm />}
       {plant && !isEditing && (
-        <dl id="plant-fields">
+        <dl>
           <dt>Tag</dt>
           <dd>
             <bdi>{plant.tag}</bdi>
@@ -84,7 +84,7 @@ function EditForm() {
       onSubmit={(event) => form.submit(event, () => card.save())}>
       <TextField form={form} field="name" label="Name" />
       <TextField form={form} field="tag" label="Tag" isOptional list="known-tags" />
-      <p id="edit-error" class="error" role="alert">
+      <p class="error" role="alert">
         {form.errors.value.form}
       </p>
     </form>

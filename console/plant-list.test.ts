@@ -34,7 +34,10 @@ describe("a list", () => {
     expect(idsOf(list)).toEqual([2n, 3n]);
   });
 
-  test("leaves a plant to the page that will bring it, in either order", () => {
+  test("leaves a plant to the page that will bring it, in either order, and to the first one", () => {
+    const failed = new PlantList({});
+    failed.put([plant(1n)]);
+    expect(idsOf(failed)).toEqual([]);
     for (const [order, near, far] of [
       [undefined, 4n, 6n],
       ["desc", 6n, 4n],

@@ -140,6 +140,7 @@ export class PlantList {
   /** Whether the plant is in the list, and not on a later page. */
   #belongs(plant: Plant): boolean {
     const { next } = this;
+    if (!this.isLoaded) return false;
     const isNear = next === undefined || plant.id === next || this.isBefore(plant.id, next);
     return isNear && this.#matches(plant);
   }

@@ -108,7 +108,10 @@ export class Selection {
 
   /** Gives all selected plants the same tag. */
   async changeTag(tag: string): Promise<void> {
-    const others = [...this.plants.value.values()].filter((plant) => plant.tag !== tag);
+    // Somebody else may have changed tags since they were selected.
+    const now = new Map(this.garden.list.value.plants.map((plant) => [plant.id, plant]));
+    const selected = [...this.plants.value.values()].map((plant) => now.get(plant.id) ?? plant);
+    const others = selected.filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
     const verb = tag === "" ? "Remove the tag of" : "Change the tag of";
     const changed = await this.#change(verb, others, (done) => this.#setTag(others, tag, done));
@@ -199,7 +202,8 @@ export class Selection {
     const selected = this.plants.value;
     const isSelected = ({ id }: Plant) => selected.has(id);
     const after = list.plants[list.plants.findIndex(isSelected) - 1]?.id;
-    const last = list.plants.findLast(isSelected)?.id;
+    // It may be further than what is loaded.
+    const last = [...selected.keys()].reduce((a, b) => (list.isBefore(a, b) ? b : a));
     const limit = selected.size > pageSize ? pageSizeMax : pageSize;
     const found: Plant[] = [];
     for await (const page of this.garden.api.listPages(list.query, { after, limit })) {
@@ -208,7 +212,7 @@ export class Selection {
         if (known && isSame(plant, known)) found.push(plant);
       }
       const end = page.at(-1)?.id;
-      if (end !== undefined && (last === undefined || !list.isBefore(end, last))) break;
+      if (end !== undefined && !list.isBefore(end, last)) break;
     }
     return found;
   }

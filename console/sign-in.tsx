@@ -29,7 +29,7 @@ export function SignIn() {
             {session.reason.value}
           </p>
         )}
-        <p class="lead">Each token opens one garden.</p>
+        <p>Each token opens one garden.</p>
         <div class="field">
           <label for="token">Token</label>
           <input
@@ -46,7 +46,7 @@ export function SignIn() {
             aria-describedby="token-error token-hint"
             aria-invalid={error !== ""}
           />
-          <p id="token-error" class="error">
+          <p id="token-error" class="error" role="alert">
             {error}
           </p>
           <p id="token-hint" class="hint">

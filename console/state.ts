@@ -5,6 +5,7 @@ import { followAddress, place } from "./address.ts";
 import { Card } from "./card.ts";
 import { Feed } from "./feed.ts";
 import { Garden } from "./garden.ts";
+import { dismissUndo } from "./message.ts";
 import { Selection } from "./selection.ts";
 import { Session } from "./session.ts";
 import { Transfers } from "./transfers.ts";
@@ -27,6 +28,8 @@ export function start(): void {
     },
     isBusy: () => api.isWriting || garden.isLoading,
     onMissed() {
+      // After a restored backup, other plants may have the ids.
+      dismissUndo();
       void activity.toggle(false);
       void garden.refresh();
     },

@@ -155,7 +155,7 @@ function TagForm() {
     void selection.changeTag(String(fields.get("tag")));
   };
   return (
-    <form id="tag-form" class="tag-form" autocomplete="off" noValidate onSubmit={submit}>
+    <form class="tag-form" autocomplete="off" noValidate onSubmit={submit}>
       <label for="new-tag">New tag</label>
       <input id="new-tag" name="tag" list="known-tags" placeholder="none" />
       <Button id="tag-button" class="primary" type="submit" task={selection.changing}>

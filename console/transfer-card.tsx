@@ -12,8 +12,10 @@ export function TransferCard() {
   const card = transfers.card.value;
   const wasShown = useRef(false);
   useLayoutEffect(() => {
-    if (card) document.querySelector<HTMLElement>("#transfer-actions button")?.focus();
-    else if (wasShown.current) focus("garden-title");
+    const isBusy = document.activeElement?.matches("input:not([type=file]), dialog *");
+    // Not from somebody who is typing: a space would press it.
+    if (card && !isBusy) document.querySelector<HTMLElement>("#transfer-actions button")?.focus();
+    else if (!card && wasShown.current) focus("garden-title");
     wasShown.current = card !== undefined;
   }, [card?.actions.map(({ label }) => label).join()]);
   if (!card) return null;

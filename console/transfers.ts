@@ -8,7 +8,10 @@ import { announcement, type Message, message, offerUndo } from "./message.ts";
 import { describeVersion } from "./words.ts";
 
 /** Most people never need it, so the page loads it when it's used. */
-const loadFiles = () => import("./files.ts");
+const loadFiles = () =>
+  import("./files.ts").catch(() => {
+    throw new Error("A part of this page couldn’t be loaded. Reload the page.");
+  });
 
 const progressMs = 100;
 

@@ -34,9 +34,9 @@ export function describeMe({ user, garden, scope, expiresAt }: Me): Message {
 /** `20,000 plants`, or `500 or more plants` while the total is unknown. */
 export function describeSize(list: PlantList, summary: Summary | undefined): string {
   const { size, error } = list;
-  if (size === 0 && !isFiltered(list.query)) return "Your garden";
+  if (size === 0 && (!isFiltered(list.query) || error.value !== undefined)) return "Your garden";
   const count = countPlants(list, summary);
-  if (count === 0 || (size === 0 && error.value !== undefined)) return "No plants";
+  if (count === 0) return "No plants";
   if (count !== undefined) return renderCount(count, "plant");
   return size === 0 ? "Searching…" : `${renderCount(size)} or more plants`;
 }

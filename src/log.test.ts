@@ -22,6 +22,7 @@ test.each([
   [{ garden: "team" }, "alice in team"],
   [{ user: undefined, garden: undefined }, "-"],
   [{ user: undefined, garden: undefined, tokenError: "aud" }, "token: aud"],
+  [{ tokenId: "4fQz", tokenError: "scope" }, "alice (token 4fQz) token: scope"],
 ])("a request with %p is one line of text: %s", (change, who) => {
   const text = logged("text", "info", (log) => log.request("info", { ...line, ...change }));
   expect(text).toMatch(/^\d\d:\d\d:\d\d {2}/);

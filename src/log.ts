@@ -84,12 +84,12 @@ const jsonLines = {
   request(nowMs: number, level: LogLevel, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, tokenId, requestId, traceId } = line;
     const id = tokenId === undefined ? "" : `,"tokenId":${quote(tokenId)}`;
-    const token = line.tokenError === undefined ? id : `,"tokenError":${quote(line.tokenError)}`;
+    const reason = line.tokenError === undefined ? "" : `,"tokenError":${quote(line.tokenError)}`;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
     const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
       `{"time":"${isoTime(nowMs)}","level":"${level}","event":"request","method":"${method}",` +
-      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who}${token},` +
+      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who}${id}${reason},` +
       `"requestId":"${requestId}"${trace}}`
     );
   },
@@ -127,9 +127,9 @@ const textLines = {
   /** The status shows how important it is. */
   request(nowMs: number, _level: LogLevel, line: RequestLine): string {
     const { method, route, status, durationMs, user, garden, tokenId, tokenError } = line;
-    const nobody = tokenError === undefined ? "-" : `token: ${tokenError}`;
     const caller = user === garden ? user : `${user} in ${garden}`;
-    const who = user === undefined ? nobody : tokenId ? `${caller} (token ${tokenId})` : caller;
+    const parts = [caller, tokenId && `(token ${tokenId})`, tokenError && `token: ${tokenError}`];
+    const who = parts.filter(Boolean).join(" ") || "-";
     const took = `${durationMs.toFixed(1)} ms`;
     return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${line.requestId}`;
   },

@@ -1,12 +1,18 @@
-/** An import that the service ends or refuses. The rest is in test/end-to-end/import.test.ts. */
+/** An import that the service ends or refuses. The rest is in test/end-to-end/commands.test.ts. */
 import { expect, test } from "bun:test";
 import { PlantStore } from "../plant-store.ts";
 import { Importer, makeImportKey } from "./importer.ts";
 
-async function importThree(response: Response) {
-  const fetch = async () => response;
+function importThree(response: Response) {
+  return importAll(["Fern", "Moss", "Ivy"], async () => response);
+}
+
+async function importAll(
+  names: readonly string[],
+  fetch: (url: string, init: RequestInit) => Promise<Response>,
+) {
   const store = new PlantStore({ url: "http://localhost", token: "t", fetch, retries: 1 });
-  const rows = ["Fern", "Moss", "Ivy"].map((name, index) => ({ line: index + 2, draft: { name } }));
+  const rows = names.map((name, index) => ({ line: index + 2, draft: { name } }));
   const { signal } = new AbortController();
   const importer = new Importer(store, { key: makeImportKey(rows), signal });
   const error = await importer.send(rows).catch((reason: Error) => reason.message);
@@ -34,4 +40,14 @@ test("a row that the service refuses is listed with its reason", async () => {
   const created = { status: 201, id: 1 };
   const { importer } = await importThree(Response.json([created, refused, created]));
   expect(importer.refused).toEqual([{ line: 3, error: detail }]);
+});
+
+test("rows whose first response was lost were added by this import, not by an earlier one", async () => {
+  let requests = 0;
+  const { importer } = await importAll(Array(2_000).fill("x".repeat(200)), async (_, { body }) => {
+    const replayed = ++requests === 2;
+    const rows: unknown[] = JSON.parse(String(body));
+    return Response.json(rows.map((_, id) => ({ status: 201, id, ...(replayed && { replayed }) })));
+  });
+  expect([requests, importer.stored, importer.alreadyThere]).toEqual([2, 2_000, 0]);
 });

@@ -30,6 +30,8 @@ export class Importer {
   readonly refused: RefusedRow[] = [];
   /** Whether every row was sent. */
   isDone = false;
+  /** Whether the import goes beyond what an earlier one has sent, in the same order. */
+  #isFurther = false;
   readonly #store: PlantStore;
   readonly #options: ImportOptions;
 
@@ -80,10 +82,14 @@ export class Importer {
       if (result.status === 507) fullDetail = result.detail;
       else if (result.status === 409 && hasId(row)) taken.set(row, BigInt(row.draft.id ?? 0));
       else if (result.status !== 201) this.#refuse(row, result.detail);
-      // With an id, it was added by an earlier try of this same request.
-      else if (result.replayed && !hasId(row)) replayed.push(result.id);
+      // Otherwise, it was added by an earlier try of this same request.
+      else if (result.replayed && !hasId(row) && !this.#isFurther) replayed.push(result.id);
       else this.#add(result.id);
     }
+    this.#isFurther ||= results.some(
+      (result, index) =>
+        result.status === 201 && !result.replayed && !hasId(rows[index] as ValidRow),
+    );
     const there = await this.#find([...taken.values(), ...replayed]);
     for (const [row, id] of taken) this.#compare(row, id, there.get(id));
     for (const id of replayed) {

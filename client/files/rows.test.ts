@@ -121,7 +121,7 @@ describe("JSON Lines", () => {
     ["name,tag", "not a JSON object"],
     ['{"name":"Fern"', "not a JSON object"],
     ["[1]", "not a JSON object"],
-    ['{"name":"Fern","color":"green"}', '"color"'],
+    ['{"nam":"Fern","color":"green"}', 'no field "nam"; there is no field "color"'],
     ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],
     ['{"name":"Fern","id":9223372036854775808}', "id must not be more than"],
     ['{"name":"","tag":null}', "name must not be empty; tag must be a string"],

@@ -198,11 +198,11 @@ function readJsonPlant(text: string): Reading {
   const object = parseJsonObject(text);
   if (!object) return { error: "this is not a JSON object" };
   const { members, repeatedKeys } = object;
-  for (const key in members) {
-    if (!fieldNames.some((each) => each === key)) {
-      return { error: `there is no field ${JSON.stringify(key)}` };
-    }
-  }
-  if (repeatedKeys.length > 0) return { error: `${repeatedKeys[0]} is given twice` };
+  const unknown = Object.keys(members).filter((key) => !fieldNames.some((each) => each === key));
+  const errors = [
+    ...unknown.map((key) => `there is no field ${JSON.stringify(key)}`),
+    ...repeatedKeys.map((key) => `${key} is given twice`),
+  ];
+  if (errors.length > 0) return { error: errors.join("; ") };
   return { draft: members as unknown as PlantDraft };
 }

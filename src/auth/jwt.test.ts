@@ -12,6 +12,7 @@ import {
   sign,
   startIssuer,
 } from "../../test/openid-issuer.ts";
+import type { Caller } from "../domain/caller.ts";
 import { type JwtIssuer, JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
@@ -63,6 +64,10 @@ describe("a good token", () => {
     // Its own id is only for the log, so that no line break gets there.
     expect(await askWith({ jti: "renewed" })).toEqual({ ...caller, tokenId: "renewed" });
     expect(await askWith({ jti: "a\nb" })).toEqual(caller);
+    const never = new Date(
+      ((await askWith({ exp: 2 ** 53 - 1 })) as Caller).expiresAtMs ?? Number.NaN,
+    );
+    expect(never.toISOString()).toBe("+275760-09-13T00:00:00.000Z");
   });
 
   test("opens the garden that the configured claim names, and needs that claim", async () => {

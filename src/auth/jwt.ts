@@ -46,7 +46,9 @@ const verifiedMax = 4_096;
 /** How many signatures are checked at the same time, in all and for each queue. */
 const checksMax = 8;
 const queueChecksMax = 4;
-/** The issuer is asked at most this often, whatever tokens arrive. */
+/** The latest time that a date can show. */
+const latestMs = 8.64e15;
+/** Each thread asks the issuer at most this often, whatever tokens arrive. */
 const cooldownMs = 10_000;
 /** How long keys count when the issuer can't confirm them. */
 const keysMaxAgeMs = 3_600_000;
@@ -133,7 +135,7 @@ export class JwtVerifier {
     if (cnf !== undefined) throw refusedToken("cnf");
     if (typeof user !== "string" || !isIdentity(user)) throw refusedToken("sub");
     if (typeof garden !== "string" || !isIdentity(garden)) throw refusedToken(gardenClaim);
-    const expiresAtMs = Number(exp) * 1_000;
+    const expiresAtMs = Math.min(Number(exp) * 1_000, latestMs);
     const scope = this.#scopeOf(claims);
     const tokenId = typeof jti === "string" && isIdentity(jti) ? jti : undefined;
     return { credential: `${issuer} ${user}`, tokenId, user, garden, scope, expiresAtMs };

@@ -133,7 +133,7 @@ async function showEvents(
   } else if (shown === 0 && isForPeople(call)) call.terminal.say("There are no events.");
 }
 
-/** Pages of events. With `mayMiss`, skips events that are no longer kept instead of failing. */
+/** Pages of events. With `mayMiss`, the first one is the oldest that is kept instead of failing. */
 async function* readKept(
   store: PlantStore,
   after: number | undefined,
@@ -141,7 +141,8 @@ async function* readKept(
 ): AsyncGenerator<PlantEvent[], void, undefined> {
   for (let position = after; ; ) {
     const { events, next } = await store.eventPage({ after: position }).catch((error) => {
-      if (!mayMiss || !hasCode(error, "gone")) throw error;
+      // Later than at the start there is a gap, and the oldest page would lead to it again.
+      if (position !== after || !mayMiss || !hasCode(error, "gone")) throw error;
       return store.eventPage();
     });
     yield events;

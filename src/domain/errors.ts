@@ -86,14 +86,9 @@ export function showSafely(text: string): string {
 export const errorsMax = 100;
 
 export function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const message = summarize(first, all.length);
+  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors).` : ".";
+  const message = showSafely(describe(first)).replace(/\.$/, more);
   return new PlantStoreError("invalid-request", message, { errors: all.slice(0, errorsMax) });
-}
-
-/** The first error, and how many more there are. */
-export function summarize(first: ValidationError, count: number): string {
-  const more = count > 1 ? ` (and ${count - 1} more; see errors).` : ".";
-  return showSafely(describe(first)).replace(/\.$/, more);
 }
 
 function describe(error: ValidationError): string {

@@ -10,10 +10,10 @@ const fern = { name: "Fern", tag: "" };
 const failure = new PlantStoreError("storage-full", "Nothing was changed.");
 
 /** Over a writer with this outcome for each write of the first call; the second one fails. */
-function plantsWith(outcome: Outcome): Plants {
+function plantsWith(outcome: Outcome, error: Error = failure): Plants {
   let calls = 0;
   const writeAll = async (writes: readonly Write[]) => {
-    if (calls++ > 0) throw failure;
+    if (calls++ > 0) throw error;
     return writes.map(() => outcome);
   };
   return new Plants({} as PlantReader, { write: async () => outcome, writeAll });
@@ -44,6 +44,12 @@ describe("a bulk whose second group fails", () => {
       message: expect.stringMatching(message),
       cause: failure,
     });
+  });
+
+  test("says so whatever has failed", async () => {
+    const odd = new Error("An operator's trigger.");
+    const sent = remove(plantsWith({ kind: "deleted" }, odd));
+    expect(await sent.catch((error) => error)).toMatchObject({ code: "unavailable", cause: odd });
   });
 
   test.each<[first: Outcome, send: (plants: Plants) => Promise<unknown>]>([

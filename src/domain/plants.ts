@@ -250,8 +250,7 @@ export function charactersOf(write: Write): number {
 }
 
 /** Whatever the storage says of one group, others are stored or deleted. */
-function toPartialFailure(error: unknown, done: string): unknown {
-  if (!(error instanceof PlantStoreError)) return error;
+function toPartialFailure(error: unknown, done: string): PlantStoreError {
   const message = `The database failed during this request. Some of the plants may have been ${done}`;
   return new PlantStoreError("unavailable", message, { cause: error });
 }

@@ -223,7 +223,7 @@ const updatePlants = plantOperation({
     parse: readUpdate,
     schema: "PlantUpdate",
     // As for deletions.
-    example: { ids: [9_000_000_000_000_000], set: { tag: "hall" } },
+    example: { ids: [9_000_000_000_000_000, 9_000_000_000_000_001], set: { tag: "hall" } },
   },
   success: {
     description: "The plants are as `set` says. Plants that were like that already count, too.",
@@ -276,7 +276,7 @@ const listPlants = plantOperation({
   summary: "List plants",
   description:
     "The plants of the token's garden, by id. A `limit` of up to 1,000 returns a page, read at one " +
-    "moment; if it cuts the list short, `Link` has the next page. Without `limit`, or with a higher " +
+    "moment unless it is a search; if it cuts the list short, `Link` has the next page. Without `limit`, or with a higher " +
     "one, the plants are streamed, without a `Link`. A page of a search ends after looking at 20,000 " +
     "plants, so it may have fewer plants than `limit`, even none; `Link` goes on.",
   parameters: {
@@ -523,7 +523,7 @@ const getMe = plantOperation({
   path: "/me",
   scope: "read",
   summary: "Who am I",
-  description: "What the token stands for. Every token may ask.",
+  description: "What the token stands for.",
   parameters: {},
   success: {
     description:

@@ -60,8 +60,7 @@ const retryAfterSeconds = 1;
 /** Anything unexpected becomes `internal`, which shows no details. */
 export function toPlantStoreError(error: unknown): PlantStoreError {
   if (error instanceof PlantStoreError) return error;
-  const message = "This is a bug in the service. Report it with the request id.";
-  return new PlantStoreError("internal", message, { cause: error });
+  return new PlantStoreError("internal", problemInfo.internal.help, { cause: error });
 }
 
 /** `nextSeconds`: until the caller may make one more request; absent without a rate limit. */

@@ -11,8 +11,6 @@ export class ReservedBytes {
   readonly #byQueue = new Map<string, number>();
   #total = 0;
 
-  constructor(private readonly max = reservedBytesMax) {}
-
   /** What one request reserves. The caller releases it. */
   open(queue: string): Reservation {
     return new Reservation(this, queue);
@@ -20,7 +18,7 @@ export class ReservedBytes {
 
   tryChange(queue: string, bytes: number): boolean {
     const ofQueue = (this.#byQueue.get(queue) ?? 0) + bytes;
-    if (bytes > 0 && ofQueue > this.max - this.#total) return false;
+    if (bytes > 0 && ofQueue > reservedBytesMax - this.#total) return false;
     this.#total += bytes;
     if (ofQueue === 0) this.#byQueue.delete(queue);
     else this.#byQueue.set(queue, ofQueue);

@@ -21,10 +21,8 @@ export function listen(place: Place, app: App) {
   const { host, port, threads, certificate } = place;
   const closing = Promise.withResolvers<void>();
   let closingAtMs: number | undefined;
-  function respond(request: Request, isExactOpenPath: boolean): Response | Promise<Response> {
-    const response = app.fetch(request, isExactOpenPath);
-    return response instanceof Promise ? response.then(announceClose) : announceClose(response);
-  }
+  const respond = (request: Request, isExactOpenPath: boolean): Promise<Response> =>
+    app.fetch(request, isExactOpenPath).then(announceClose);
   /** After the handler: requests in flight when closing began get the header, too. */
   function announceClose(response: Response): Response {
     if (closingAtMs === undefined) return response;

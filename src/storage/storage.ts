@@ -30,9 +30,9 @@ export interface GardenStorage {
 
   /**
    * Deletes everything in the garden: plants, events, keys and counters. If it fails midway, the
-   * garden's counts are exact; call it again. Returns whether there was such a garden.
+   * garden's counts are exact; call it again.
    */
-  deleteGarden(garden: string): Promise<boolean>;
+  deleteGarden(garden: string): Promise<void>;
 }
 
 export interface GardenRecord {

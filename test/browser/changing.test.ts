@@ -103,6 +103,10 @@ testGarden(
     await page.route("**/plants", loseResponse);
     await add(page, "Acer");
     await addError("did not respond");
+    await page.unroute("**/plants");
+    await add(page, "Betula");
+    await page.waitForSelector("#notice:has-text('“Betula” was added')");
+    await page.fill("#add-name", "Acer");
     for (const [response, error] of [
       [limited(99), "Too soon."],
       [{ contentType: "text/html", body: "<html>Sign in</html>" }, "responded, with status 200."],
@@ -122,7 +126,7 @@ testGarden(
     await page.route("**/plants", (route) => route.fulfill(limited(1)), { times: 1 });
     await page.click("#add-button");
     await page.waitForSelector("#notice:has-text('“Acer” was added with the id 1.')");
-    expect(await stored()).toEqual(["Acer"]);
+    expect(await stored()).toEqual(["Acer", "Betula"]);
   },
 );
 
@@ -317,9 +321,11 @@ testGarden(
     ]);
     await page.click("#plant-close");
     expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
-    await openForm(page, "Ficus");
-    await page.keyboard.press("Escape");
-    await page.waitForSelector("#plant", { state: "hidden" });
+    for (const key of ["Escape", "Enter"]) {
+      await openForm(page, "Ficus");
+      await page.keyboard.press(key);
+      await page.waitForSelector("#plant", { state: "hidden" });
+    }
     await openForm(page, "Ficus");
     await page.fill("#edit-name", "Ficus elastica");
     await page.keyboard.press("Escape");

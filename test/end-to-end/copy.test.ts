@@ -85,9 +85,9 @@ test("a copy that is interrupted leaves nothing, and can be run again", async ()
     return found;
   });
   process.emit("SIGINT");
-  await intruder.end();
   const errors = "plantstore: Stopped. Nothing was changed.\n";
   expect(await copying).toEqual({ exitCode: 130, out: "", errors });
+  await intruder.end();
   expect(await countPlants(database.url)).toBe(0);
   expect(await runInProcess(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
   expect(await countPlants(database.url)).toBe(500);

@@ -93,8 +93,9 @@ beforeAll(async () => {
   const flipped = readFileSync(inFolder("backup.db"));
   flipped.write("f", flipped.indexOf("Fern 700"));
   writeFileSync(inFolder("flipped.db"), flipped);
-  // The log of a file that was lost.
-  writeFileSync(inFolder("lost.db-wal"), "a plant");
+  // The logs of files that were lost.
+  for (const name of ["lost.db-wal", "emptied.db-wal"]) writeFileSync(inFolder(name), "a plant");
+  writeFileSync(inFolder("emptied.db"), "");
   await Bun.$`mkfifo ${inFolder("pipe.db")}`;
   writeFileSync(inFolder("text.db"), "no database, whatever its name is".repeat(99));
   const bytes = readFileSync(inFolder("plants.db"));
@@ -247,6 +248,7 @@ const refused: readonly Refusal[] = [
   ["backup new/x.db --database plants.db", 1, "there is no such folder"],
   ["backup new.db --database FULL", 2, "For PostgreSQL, use pg_dump: docs/postgresql.md."],
   ["backup new.db --database text.db", 1, "it is not a database"],
+  ["backup new.db --database emptied.db", 1, "may hold plants"],
   ["backup new.db --database zeroed.db", 1, "zeroed.db: it is corrupt"],
 
   ["restore new.db --database new.db", 1, "there is no such file"],
@@ -266,6 +268,7 @@ const refused: readonly Refusal[] = [
   ["copy plants.db new.db", 2, "URL must be such as postgres://user@host/database"],
   ["copy EMPTY new.db", 2, "FILE must be the path of a SQLite store"],
   ["copy new.db EMPTY", 1, "there is no such file"],
+  ["copy emptied.db EMPTY", 1, "may hold plants"],
   ["copy SERVED EMPTY", 1, "a service is using it"],
   ["copy plants.db FULL", 1, "is not empty. Use a new"],
   ["copy plants.db OLDER-URL", 1, "open it with 2.0 first"],

@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Contents } from "../storage.ts";
+import { cut } from "./connect.ts";
 import { hasState } from "./errors.ts";
 import { migrate, requireRights } from "./migrate.ts";
 import { TransactionRunner } from "./transaction.ts";
@@ -20,14 +21,21 @@ export async function fillPostgres(
   limits: ConnectionLimits,
   signal: AbortSignal,
 ): Promise<Contents> {
+  // It may wait for a lock or a standby for as long as it takes.
+  const cutOnAbort = (client: ClientBase) => {
+    signal.throwIfAborted();
+    signal.addEventListener("abort", () => cut(client));
+  };
   const { runner } = await TransactionRunner.open(url, limits, async (client) => {
+    cutOnAbort(client);
     await migrate(client);
     await requireRights(client);
   });
   const counts = new Map<string, number>();
   const fill = async (client: ClientBase) => {
+    cutOnAbort(client);
     await requireEmpty(client, url);
-    for (const table of tables) counts.set(table, await fillTable(client, table, store, signal));
+    for (const table of tables) counts.set(table, await fillTable(client, table, store));
     // Later tokens get higher positions.
     await client.query(
       `INSERT INTO token_changes (one, count)
@@ -45,12 +53,7 @@ export async function fillPostgres(
 }
 
 /** Returns the number of rows. */
-async function fillTable(
-  client: ClientBase,
-  table: string,
-  store: Database,
-  signal: AbortSignal,
-): Promise<number> {
+async function fillTable(client: ClientBase, table: string, store: Database): Promise<number> {
   const columns = store
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
     .all(table)
@@ -64,7 +67,6 @@ async function fillTable(
   let copied = 0;
   let batch: unknown[][] = [];
   const flush = async () => {
-    signal.throwIfAborted();
     const values = columns.map((_, index) => batch.map((row) => row[index]));
     copied += batch.length;
     batch = [];

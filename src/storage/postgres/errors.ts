@@ -15,10 +15,9 @@ export class ConnectionLost extends Error {
 /** SQLSTATEs, or their first two characters, which are their class. */
 const failureCodes: FailureCodes = [
   ["full", ["53100"]],
-  ["readOnly", ["25006"]],
   ["tooSlow", ["57014"]],
   ["tooBusy", ["40"]],
-  ["unavailable", ["08", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"]],
+  ["unavailable", ["08", "25006", "25P", "28", "3D", "42501", "53", "55P03", "57P", "58", "XX"]],
 ];
 
 /** The domain's error for a failure of the engine; anything else is returned as it is. */

@@ -12,13 +12,10 @@ export function createGardenStorage(runner: TransactionRunner): GardenStorage {
 
     deleteGarden: (garden) =>
       runner.runLong("Run the command again.", async (client) => {
-        // Before the rest: it locks the garden, as every write does.
-        const { rowCount } = await client.query("DELETE FROM gardens WHERE garden = $1", [garden]);
-        if (rowCount === 0) return false;
-        for (const table of ["events", "plants", "idempotency_keys"]) {
+        // The garden first, which locks it, as every write does.
+        for (const table of ["gardens", "events", "plants", "idempotency_keys"]) {
           await client.query(`DELETE FROM ${table} WHERE garden = $1`, [garden]);
         }
-        return true;
       }),
   };
 }

@@ -37,6 +37,8 @@ describe("a URL", () => {
     ["postgres:/u:s3cret@h/x", "form"],
     ["postgres://u:s3cret/@h/x", "form"],
     ["postgres://u:s3cret#@h/x", "form"],
+    ["postgres://u:?s3cret@h/x", "form"],
+    ["postgres://u:12?s3cret=&x@h/x", "form"],
     ["postgres://u:s3cret@h:65536/x", "form"],
     ["postgres://u:s3cret@::1/x", "form"],
     ["postgres://u:s3cret@a:1,b/x?target_session_attrs=read-write", "several hosts"],

@@ -29,7 +29,8 @@ export function parseUrl(text: string): DatabaseUrl {
     );
   }
   const url = /^postgres(?:ql)?:\/\//i.test(text) ? URL.parse(text) : null;
-  if (url === null || url.hash !== "" || url.pathname.includes("/", 1)) {
+  // With a plain `/`, `#` or `?`, a password would be taken for what comes after it.
+  if (url?.hash !== "" || url.pathname.includes("/", 1) || url.search.includes("@")) {
     throw refusal("it is not of the form postgres://user:password@host:5432/database");
   }
   const parameters = readParameters(url.searchParams);

@@ -10,7 +10,7 @@
  * `createStatement` states the rules for plain creates a second time, in SQL: next id, quota, new
  * keys, events. That's 2.7 times as fast as a batch. If a key was used, no id is left, or a garden
  * has no room, a constraint refuses the whole statement, and the batch decides.
- * `test/storage/equality.test.ts` compares the two, so change them together.
+ * `domain/rules.test.ts` compares both with a model, so change them together.
  */
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";

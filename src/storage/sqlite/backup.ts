@@ -9,9 +9,18 @@ import {
   syncFile,
   syncFolderOf,
 } from "../durable-file.ts";
+import { mapFileError } from "../failures.ts";
 import type { Contents } from "../storage.ts";
 import { requireStore } from "./migrate.ts";
-import { connect, findFile, lockForServing, placeFile, sizeOf, toOpenError } from "./open.ts";
+import {
+  checkLog,
+  connect,
+  findFile,
+  lockForServing,
+  placeFile,
+  sizeOf,
+  toOpenError,
+} from "./open.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
@@ -44,7 +53,9 @@ export async function restoreSqlite(
   signal: AbortSignal,
 ): Promise<Contents & { readonly kept: string | undefined }> {
   const source = findStore(backup, true);
-  await refuseGzip(backup);
+  await refuseGzip(backup).catch((error) => {
+    throw mapFileError("read", backup, error);
+  });
   const { file, lock } = lockTarget(path);
   const partial = `${file}.${crypto.randomUUID()}.partial`;
   try {
@@ -88,6 +99,7 @@ function findStore(path: string, mayBeOthers?: boolean): string {
   try {
     const file = findFile(path, mayBeOthers);
     if (file === undefined) throw new PlantStoreError("unavailable", "there is no such file");
+    checkLog(file);
     return file;
   } catch (error) {
     throw toOpenError(path, error);
@@ -138,7 +150,8 @@ function startNewLog(file: string, replaced: string): void {
   using database = connect(file);
   database.run("DELETE FROM events");
   try {
-    database.query("ATTACH ? AS replaced").run(replaced);
+    // Of an empty file, SQLite would delete the log.
+    if (sizeOf(replaced) > 0) database.query("ATTACH ? AS replaced").run(replaced);
     database.run(`INSERT INTO gardens (garden, last_id, plants, keys, last_event)
       SELECT garden, 0, 0, 0, last_event FROM replaced.gardens WHERE true
       ON CONFLICT DO UPDATE SET last_event = max(last_event, excluded.last_event)`);

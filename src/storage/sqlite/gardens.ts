@@ -4,6 +4,8 @@ import { forgottenMax } from "../event-cleanup.ts";
 import { type GardenListRow, listGardensStatement, toGardenRecord } from "../rows.ts";
 import type { GardenStorage } from "../storage.ts";
 
+const pauseMs = 10;
+
 /** Prepares its statements when they are used: only commands do. */
 export function createGardenStorage(database: Database): GardenStorage {
   return {
@@ -12,10 +14,8 @@ export function createGardenStorage(database: Database): GardenStorage {
     },
 
     async deleteGarden(garden) {
-      const isFound = database.query("SELECT 1 FROM gardens WHERE garden = ?").get(garden) !== null;
-      // In small transactions: a service may be writing to other gardens.
-      while (deleteSome(database, garden) > 0);
-      return isFound;
+      // In small transactions, with pauses: a service may be writing to other gardens.
+      while (deleteSome(database, garden) > 0) await Bun.sleep(pauseMs);
     },
   };
 }
