@@ -66,6 +66,6 @@ describe("the OpenAPI document", () => {
       if (part.schema && "example" in part) api.validate(part.schema, part.example);
       for (const each of Object.values(part)) check(each);
     };
-    check(document);
+    check(api.document);
   });
 });

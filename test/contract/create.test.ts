@@ -109,16 +109,13 @@ onEachEngine(({ call, stranger, list, atOnce, service }) => {
       expect(await list()).toEqual(["Fern"]);
     });
 
-    test("is the same in quotes, and so is the request in another spelling of its JSON", async () => {
-      await keyed(fern, 201, 'a"b');
+    test("of up to 255 visible characters is the same in quotes, and so is the request in other JSON", async () => {
       const spelling = '{"tag":"shade", "id":1.0,"n\\u0061me":"Fern"}';
+      await keyed(fern, 201, 'a"b');
       expect(isReplay(await keyed(spelling, 201, '"a\\"b"'))).toBe("true");
-    });
-
-    test("may have 255 visible ASCII characters", async () => {
-      const long = "~".repeat(255);
-      for (const key of [long, `"${long}"`, "!#$%&'()*+,-./:;<=>?@[]^_`{|}~"]) {
+      for (const key of ["~".repeat(255), "!#$%&'()*+,-./:;<=>?@[]^_`{|}~"]) {
         await keyed({ name: "Fern" }, 201, key);
+        expect(isReplay(await keyed({ name: "Fern" }, 201, `"${key}"`))).toBe("true");
       }
     });
 

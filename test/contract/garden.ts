@@ -2,7 +2,16 @@
  * The whole service without its socket, on a real storage, with a new garden for every test. Each
  * response must keep what all responses promise, and be as the OpenAPI document says.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  mock,
+  spyOn,
+} from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
@@ -295,6 +304,12 @@ export function openGarden(...of: Parameters<typeof openService>) {
       return name;
     },
   };
+}
+
+/** Time stands still, so that no request waits too long on a busy machine. */
+export function stopTime(): void {
+  beforeEach(() => void spyOn(performance, "now").mockReturnValue(performance.now()));
+  afterEach(() => mock.restore());
 }
 
 /** Defines the tests once for each engine, and once of them below a base path. */

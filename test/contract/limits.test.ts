@@ -1,18 +1,13 @@
 /** Rate limits and quotas: what callers learn, and what counts. */
-import { afterAll, afterEach, beforeEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";
-import { bearer, onEachEngine, openGarden } from "./garden.ts";
+import { bearer, onEachEngine, openGarden, stopTime } from "./garden.ts";
 
 const rate = { requests: 5, windowSeconds: 86_400 };
 const policy = '"requests";q=5;w=86400';
 const issuer = startIssuer();
 afterAll(() => issuer.stop());
-
-/** Time stands still, so that no request waits too long on a busy machine and is sent twice. */
-beforeEach(() => {
-  spyOn(performance, "now").mockReturnValue(performance.now());
-});
-afterEach(() => mock.restore());
+stopTime();
 
 describe("a rate limit", () => {
   const usage = { rate, plantsMax: undefined };

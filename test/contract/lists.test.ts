@@ -95,18 +95,13 @@ onEachEngine((garden) => {
   });
 
   describe("tag", () => {
-    test("lists plants with exactly this tag, and an empty one those without", async () => {
-      await grown("shade", "Shade", "shade", "shade ", "");
-      await expectLists({
-        ...{ "tag=shade": ["Plant 1", "Plant 3"], "tag=shade%20": ["Plant 4"] },
-        ...{ "tag=shad": [], "tag=": ["Plant 5"] },
-      });
-    });
-
-    test("may be any that a plant may have", async () => {
-      const tags = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", leaf.repeat(100), "\ufffd"];
-      await grown(...tags);
+    test("lists plants with exactly this tag, whatever it is, and an empty one those without", async () => {
+      const odd = ["a b&c=d", "100%", "a+b", "\u00e9", "e\u0301", leaf.repeat(100), "\ufffd"];
+      const tags = ["shade", "Shade", "shade ", "", ...odd];
+      await grown(...tags, "shade");
+      await expectLists({ "tag=shade": ["Plant 1", `Plant ${tags.length + 1}`], "tag=shad": [] });
       for (const [index, tag] of tags.entries()) {
+        if (index === 0) continue;
         await expectLists({ [`tag=${encodeURIComponent(tag)}`]: [`Plant ${index + 1}`] });
       }
     });

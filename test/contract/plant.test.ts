@@ -33,12 +33,6 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
     expect(await list()).toEqual(["Fern"]);
   });
 
-  test("a get shows name and tag, with include=id the id, and nothing else", async () => {
-    await plant(stored);
-    expect((await get()).text).toBe('{"name":"Fern","tag":"shade"}');
-    expect((await call("GET /plants/1?include=id", 200)).json).toEqual({ id: 1, ...fern });
-  });
-
   test("a delete is 204 without a body, once even if six come at once, and the id is free again", async () => {
     await grow("Fern", "Ivy");
     await call("DELETE /plants/1", 204);
@@ -59,10 +53,11 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
     for (const name of ["Location", "Idempotency-Replayed"]) {
       expect(replaced.headers.get(name)).toBeNull();
     }
-    expect((await get()).json).toEqual(ivy);
+    expect((await get()).text).toBe('{"name":"Ivy","tag":"hall"}');
     expect(await list("tag=shade")).toEqual([]);
-    const { json } = await call("PUT /plants/1?include=id", 200, { name: "Ivy" });
-    expect(json).toEqual({ id: 1, name: "Ivy", tag: "" });
+    const untagged = await call("PUT /plants/1?include=id", 200, { name: "Ivy" });
+    expect(untagged.text).toBe('{"id":1,"name":"Ivy","tag":""}');
+    expect((await call("GET /plants/1?include=id", 200)).text).toBe(untagged.text);
   });
 
   describe("a patch", () => {

@@ -37,7 +37,10 @@ test("the icon is at the root, whatever the base path, and needs no token", asyn
   expect((await fetchAtRoot("/favicon.ico")).status).toBe(200);
 });
 
-describe.each(["/", "/docs"])("the page %s", (path) => {
+describe.each([
+  ["/", /^(?!.*unsafe).*style-src 'self';.*-types-for 'script'; trusted-types 'none'/],
+  ["/docs", /^(?!.*unsafe-eval)/],
+])("the page %s", (path, policy) => {
   test("is HTML that is revalidated each time, under a strict policy", async () => {
     const { headers, text } = await anonymous(`GET ${path}`, 200);
     expect(headers.toJSON()).toMatchObject({
@@ -45,10 +48,11 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
       "cache-control": "no-cache",
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
-      "content-security-policy": expect.stringMatching(
-        /^default-src 'none'; script-src 'self'; (?!.*unsafe-eval)/,
-      ),
+      "content-security-policy": expect.stringMatching(policy),
     });
+    expect(headers.get("Content-Security-Policy")).toStartWith(
+      "default-src 'none'; script-src 'self';",
+    );
     expect(text).not.toMatch(/<script>|<style|style="|https?:\/\/(?!www\.w3\.org)/);
     const etag = headers.get("ETag") ?? "";
     for (const known of [`"x", ${etag}`, etag.slice(2), "*"]) {
@@ -93,13 +97,6 @@ describe.each(["/", "/docs"])("the page %s", (path) => {
     }
     expect((await fetchAtRoot(path)).status).toBe(404);
   });
-});
-
-test("the console permits neither inline code and style nor HTML from text", async () => {
-  const { headers } = await anonymous("GET /", 200);
-  expect(headers.get("Content-Security-Policy")).toMatch(
-    /^(?!.*unsafe)(?=.*style-src 'self';).*require-trusted-types-for 'script'; trusted-types 'none'/,
-  );
 });
 
 test("only files with the right hash are there", async () => {

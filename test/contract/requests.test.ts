@@ -97,16 +97,19 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [wrongIds.map((each) => `PUT /plants/${each}`), ["id"], [ivy]],
     [wrongIds.map((each) => `PATCH /plants/${each}`), ["id"], [set]],
     ["POST /plants", 409, [fern, { ...ivy, id: 1 }]],
+    [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
+    [`PATCH ${id}`, [""], [{}, "[]"]],
+    [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
+    [`PATCH ${id}`, ["/id", "/tag"], [{ id: 1, tag: 7 }]],
   ],
-  "a malformed key or precondition": [
+  "a wrong key or precondition": [
     ["POST /plants", [key], [ivy], [key, "~".repeat(256), "", '""', "é", '"open', '"a"b"', "a b"]],
     [bulk, [key], [[ivy]], [key, "~".repeat(241)]],
     [`PUT ${id}`, ["If-Match"], [fern], ["If-Match", ...malformedTags]],
     [`DELETE ${id}`, ["If-Match"], noBody, ["If-Match", "x"]],
     [`GET ${id}`, ["If-None-Match"], noBody, ["If-None-Match", ...malformedTags]],
     [`PUT ${id}`, ["If-None-Match"], [ivy], ["If-None-Match", '"x"']],
-  ],
-  "a header that would change what a write means": [
+    // These would change what the write means.
     [`PUT ${id}`, ["Content-Range"], [ivy], ["Content-Range", "bytes 0-9/10"]],
     [`DELETE ${id}`, ["If-None-Match"], noBody, ["If-None-Match", "*"]],
     [`PATCH ${id}`, ["If-None-Match"], [set], ["If-None-Match", '"a"']],
@@ -119,12 +122,6 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [["GET /plants/2", "HEAD /plants/2", "DELETE /plants/2"], 404],
     ["DELETE /plants/2", 404, noBody, ["If-Match", "*", '"x"', 'W/"x"']],
     ["PATCH /plants/2", 404, [set], ["If-Match", null, "*"]],
-  ],
-  "a wrong put or patch": [
-    [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
-    [`PATCH ${id}`, [""], [{}, "[]"]],
-    [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
-    [`PATCH ${id}`, ["/id", "/tag"], [{ id: 1, tag: 7 }]],
   ],
   "a wrong parameter": [
     [words("GET /plants?limit=", "-1 1.5  ten 2147483648 %201 1%0A %D9%A1 007 %2B1"), ["limit"]],
