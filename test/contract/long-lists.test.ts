@@ -11,6 +11,7 @@ const seedling = "\u{1f331}";
 
 onEachEngine((garden) => {
   const { call, fetch, plant, walk, service } = garden;
+
   test("a limit of more than 1,000 is a stream: exact, whole and without a link", async () => {
     const all = range(1_700);
     await plant(all.map((id) => ({ id, name: "Plant" })));
@@ -74,13 +75,9 @@ onEachEngine((garden) => {
 
   test("a stream breaks off once its token is revoked, which is no error of the service", async () => {
     await plant(range(3_000).map((id) => ({ id })));
-    const reader = (await fetch("GET /plants")).body?.getReader();
-    await reader?.read();
+    const response = await fetch("GET /plants");
     await service.revoke(await garden.token());
-    const readRest = async () => {
-      while (!(await reader?.read())?.done);
-    };
-    expect(await readRest().catch((error) => error)).toBeInstanceOf(Error);
+    expect(await response.text().catch((error) => error)).toBeInstanceOf(Error);
     const { text } = await call("GET /metrics", 200);
     expect(text).toContain("\nplantstore_broken_streams_total 0\n");
     expect(service.readLog()).not.toContain('"level":"error"');
@@ -99,11 +96,8 @@ onEachEngine((garden) => {
     }
   });
 
-  test.each([
-    ["and the last id that there is", [plantIdMax]],
-    ["and nothing after it", []],
-  ])("tags are counted exactly in two steps of 4,000 plants, %s", async (_case, others) => {
-    const ids = [...range(8_000 - others.length), ...others];
+  test("tags are counted exactly in two steps of 4,000 plants, up to the last id that there is", async () => {
+    const ids = [...range(7_999), plantIdMax];
     await plant([...ids.map((id) => ({ id, tag: "b" })), { tag: "c" }]);
     const expected = Object.entries({ b: 8_000, c: 1 }).map(([tag, plants]) => ({ tag, plants }));
     for (const query of ["", "?limit=2"]) {

@@ -18,11 +18,8 @@ async function findAssets(path: string, at = anonymous): Promise<string[]> {
 }
 
 test("a base path without its slash leads to the console", async () => {
-  for (const method of ["GET", "HEAD"]) {
-    const { headers } = await below.anonymous(`${method} `, 308);
-    expect(headers.get("Location")).toBe("/garden/v1/");
-  }
-  await below.anonymous("POST ", 405);
+  const { headers } = await below.anonymous("GET ", 308);
+  expect(headers.get("Location")).toBe("/garden/v1/");
 });
 
 test("the icon is at the root, whatever the base path, and needs no token", async () => {
@@ -32,8 +29,6 @@ test("the icon is at the root, whatever the base path, and needs no token", asyn
     "content-type": "image/svg+xml",
     "cache-control": "public, max-age=604800",
   });
-  await anonymous("POST /favicon.ico", 405);
-  await below.anonymous("GET /favicon.ico", 404);
   expect((await fetchAtRoot("/favicon.ico")).status).toBe(200);
 });
 
