@@ -8,8 +8,6 @@ import {
   makeDocumentFromString,
 } from "@redocly/openapi-core";
 import { createOpenApi } from "../src/http/openapi.ts";
-import { operations } from "../src/http/operations.ts";
-import { problemInfo } from "../src/http/problem.ts";
 import { version } from "../src/version.ts";
 import { ApiDocument, type Document } from "./contract/documented-responses.ts";
 import { openService } from "./contract/garden.ts";
@@ -42,21 +40,13 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  test("describes every operation and no other", () => {
-    const described = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    const served = operations.map(({ method, path }) => `${method} ${path}`);
-    expect(described.toSorted()).toEqual(served.toSorted());
-  });
-
-  test("explains every problem type, and so does docs/interface.md", async () => {
+  test("has the problem types that docs/interface.md explains", async () => {
     const page = await Bun.file(join(import.meta.dir, "../docs/interface.md")).text();
-    const listed = document.info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm);
     const explained = page.matchAll(/^\| (\d{3}) \| `([\w-]+)` \|/gm);
-    const expected = Object.entries(problemInfo).map(([code, { status }]) => [code, `${status}`]);
-    expect(Array.from(listed, ([, code, status]) => [code, status])).toEqual(expected);
-    expect(Array.from(explained, ([, status, code]) => [code, status])).toEqual(expected);
+    const listed = document.info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm);
+    expect(Array.from(listed, ([, code, status]) => [status, code])).toEqual(
+      Array.from(explained, ([, status, code]) => [status, code]),
+    );
   });
 
   test("has examples that fit its own schemas", () => {

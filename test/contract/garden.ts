@@ -2,16 +2,7 @@
  * The whole service without its socket, on a real storage, with a new garden for every test. Each
  * response must keep what all responses promise, and be as the OpenAPI document says.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  mock,
-  spyOn,
-} from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
@@ -309,7 +300,7 @@ export function openGarden(...of: Parameters<typeof openService>) {
 /** Time stands still, so that no request waits too long on a busy machine. */
 export function stopTime(): void {
   beforeEach(() => void spyOn(performance, "now").mockReturnValue(performance.now()));
-  afterEach(() => mock.restore());
+  afterEach(() => void spyOn(performance, "now").mockRestore());
 }
 
 /** Defines the tests once for each engine, and once of them below a base path. */

@@ -86,8 +86,9 @@ onEachEngine(
       await call("DELETE /plants/2", 204);
       await call("POST /plants", 201, fern, key);
       // It is counted, and no failure of the service.
-      const { text } = await anonymous("GET /metrics", 200);
-      expect(text).toContain('\nplantstore_refusals_total{limit="plants"} 4\n');
+      const metrics = await anonymous("GET /metrics", 200);
+      expect(metrics.headers.get("Content-Type")).toMatch(/^text\/plain\b/);
+      expect(metrics.text).toContain('\nplantstore_refusals_total{limit="plants"} 4\n');
       expect(service.readLog()).toContain('"status":507');
       expect(service.readLog()).not.toContain("request failed");
     });

@@ -1,6 +1,6 @@
-/** What needs no token: pages, their policies and caches, metrics, the document; and origins. */
+/** What needs no token: pages, their policies and caches, and what they load; and origins. */
 import { describe, expect, test } from "bun:test";
-import { onEachEngine, openGarden } from "./garden.ts";
+import { openGarden } from "./garden.ts";
 
 const { anonymous, service } = openGarden("SQLite");
 const below = openGarden("SQLite", { basePath: "/garden/v1" });
@@ -91,20 +91,6 @@ describe.each([
       await below.anonymous(`GET /${address}`, 200);
     }
     expect((await fetchAtRoot(path)).status).toBe(404);
-  });
-});
-
-test("only files with the right hash are there", async () => {
-  for (const name of ["console.js", "..%2Fconsole.ts", "console-0000000000000000.js"]) {
-    await anonymous(`GET /assets/${name}`, 404);
-  }
-});
-
-onEachEngine(({ anonymous }) => {
-  test("/metrics is Prometheus text", async () => {
-    const { text, headers } = await anonymous("GET /metrics", 200);
-    expect(headers.get("Content-Type")).toMatch(/^text\/plain\b/);
-    expect(text).toContain("\nplantstore_ready 1\n");
   });
 });
 

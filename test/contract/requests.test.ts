@@ -137,6 +137,7 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [["GET /tags?limit=-1", "GET /events?limit=1001"], ["limit"]],
     ["GET /events?limit=0&after=-1&include=id", ["after", "include", "limit"]],
     ["GET /events?limit=1", ["limit"], noBody, ["Accept", "text/event-stream"]],
+    ["GET /events", ["Last-Event-ID"], noBody, ["Last-Event-ID", "x", "-1"]],
   ],
   "a wrong bulk": [
     [bulk, ["/1"], ["7", "null", '{"name":"a",}', "{]", longPlant].map(withFern)],
