@@ -20,9 +20,10 @@ test("a bounded number runs, of a garden too, and gardens take turns for the nex
     start(semaphore, garden, started),
   );
   expect([started, semaphore.waiting]).toEqual([["hog", "hog", "ann"], 3]);
-  for (const { end } of works) {
+  for (const [index, { end }] of works.entries()) {
     end();
     for (let tick = 0; tick < 3; tick++) await new Promise(setImmediate);
+    expect(started).toHaveLength(Math.min(6, index + 4));
   }
   expect(started).toEqual(["hog", "hog", "ann", "hog", "bob", "hog"]);
 });

@@ -271,6 +271,7 @@ export function openGarden(...of: Parameters<typeof openService>) {
     for (let next: string | undefined = target; next !== undefined; ) {
       const page: Reply = await call(`GET ${next}`, 200);
       pages.push(page.json);
+      expect(page.next).not.toBe(next);
       next = page.next;
     }
     return pages;

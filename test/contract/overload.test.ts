@@ -82,16 +82,16 @@ test("a request that waited too long for its turn is refused, after its token an
 test("lists, searches and bulks take turns in their garden's queue, even if its token is new here", async () => {
   await plant(times(20_500, () => ({})));
   for (const [turns, request, body] of [
+    [100, "POST /plants/bulk", Array(5_000).fill({ name: "Fern", id: 1 })],
     [19, "GET /plants"],
     [19, "GET /plants?q=oak"],
     [19, "GET /plants?q=oak&limit=5"],
-    [100, "POST /plants/bulk", Array(5_000).fill({ name: "Fern", id: 1 })],
     [5, "POST /plants/bulk", Array(100).fill({ name: "x".repeat(4_000) })],
   ] as const) {
     using turn = spyOn(Scheduler.prototype, "turn");
     await (await fetch(request, body)).text();
     expect(turn.mock.calls.length).toBeGreaterThanOrEqual(turns);
-    expect(turn.mock.lastCall).toEqual([garden.name]);
+    expect(new Set(turn.mock.calls.flat())).toEqual(new Set([garden.name]));
   }
 });
 

@@ -225,12 +225,8 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
     const names = ["after", "color", "include", "limit", "order", "q", "tag"];
     expect((await call(`GET /plants?${query}`, 400)).errors).toEqual(names);
     const repeated = below(150).map((index) => `a${index}&a${index}`);
-    for (const reply of [
-      await call(`GET /plants?${repeated.join("&")}`, 400),
-      await call(bulk, 400, Array(150).fill({})),
-    ]) {
-      expect([reply.json.errors.length, reply.errors.length]).toEqual([100, 100]);
-    }
+    const reply = await call(`${bulk}?${repeated.join("&")}`, 400, Array(150).fill({}));
+    expect([reply.json.errors.length, reply.errors.length]).toEqual([100, 100]);
   });
 
   test("detail shows a name that reverses text or moves the cursor in its escaped form", async () => {
