@@ -7,7 +7,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a client that leaves while a chunk is being made frees the source and ends once", async () => {
+test("a client that leaves while a chunk is being made frees the source and ends once, even if that fails", async () => {
   const slow = Promise.withResolvers<string>();
   const chunks = ["a", slow.promise, "c"];
   const source = { next: mock(async () => chunks.shift()), close: mock() };
@@ -17,7 +17,7 @@ test("a client that leaves while a chunk is being made frees the source and ends
   const reading = reader.read();
   await settle();
   const leaving = reader.cancel();
-  slow.resolve("b");
+  slow.reject(new Error("the storage is gone"));
   await leaving;
   expect(await reading).toEqual({ done: true, value: undefined });
   await settle();

@@ -53,11 +53,8 @@ onEachEngine(({ call, stranger, list, atOnce, service }) => {
       expect(headers.get("Location")).toBe(`${service.base}/plants/${id}`);
       const plant = { id, name: "Fern", tag: "" };
       expect((await call("GET /plants?include=id", 200)).json).toEqual([plant]);
-      for (const method of ["GET", "PUT"]) {
-        const body = method === "PUT" ? { name: "Fern" } : undefined;
-        const { json } = await call(`${method} /plants/${id}?include=id`, 200, body);
-        expect(json).toEqual(plant);
-      }
+      await call(`PUT /plants/${id}`, 200, { name: "Fern" });
+      expect((await call(`GET /plants/${id}?include=id`, 200)).json).toEqual(plant);
       await call(`DELETE /plants/${id}`, 204);
     });
 

@@ -6,7 +6,6 @@ import { onEachEngine } from "./garden.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index + 1));
 const idsOf = (items: readonly { id: number }[]) => items.map(({ id }) => BigInt(id));
-const tagsOf = (items: readonly { tag: string }[]) => items.map(({ tag }) => tag);
 const seedling = "\u{1f331}";
 
 onEachEngine((garden) => {
@@ -37,11 +36,10 @@ onEachEngine((garden) => {
   test("tags have links up to a limit of 1,000, and as many as asked for beyond", async () => {
     const tags = range(1_200).map((id) => `tag ${String(id).padStart(4, "0")}`);
     await plant(tags.map((tag) => ({ name: "Plant", tag })));
-    expect(tagsOf((await walk("/tags?limit=1000")).flat())).toEqual(tags);
-    for (const limit of [1_001, 1_200]) {
-      const { json, next } = await call(`GET /tags?limit=${limit}`, 200);
-      expect([tagsOf(json), next]).toEqual([tags.slice(0, limit), undefined]);
-    }
+    const counts = tags.map((tag) => ({ tag, plants: 1 }));
+    expect((await walk("/tags?limit=1000")).flat()).toEqual(counts);
+    const { json, next } = await call("GET /tags?limit=1001", 200);
+    expect([json, next]).toEqual([counts.slice(0, 1_001), undefined]);
   });
 
   test("a page of a search ends after 20,000 plants, and its link goes on", async () => {

@@ -100,17 +100,16 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
     const withTag = async (text: string) =>
       text.replace("TAG", (await get()).headers.get("ETag") ?? "");
 
-    test.each(["TAG", "W/TAG", '"other", TAG', "*"])(
-      "If-None-Match: %s that the plant matches makes a read 304",
-      async (text) => {
-        await grow("Fern");
+    test("If-None-Match makes a read 304 if the plant matches", async () => {
+      await grow("Fern");
+      for (const text of ["TAG", "W/TAG", '"other", TAG', "*"]) {
         const known = { "If-None-Match": await withTag(text) };
         const { headers } = await call("GET /plants/1", 304, undefined, known);
         expect(headers.get("ETag")).toBe(await withTag("TAG"));
         await call("HEAD /plants/1", 304, undefined, known);
-        await call("GET /plants/1", 200, undefined, { "If-None-Match": '"other"' });
-      },
-    );
+      }
+      await call("GET /plants/1", 200, undefined, { "If-None-Match": '"other"' });
+    });
 
     test.each([
       ["TAG", 200],

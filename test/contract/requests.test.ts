@@ -94,8 +94,7 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     ["POST /plants", ["/tag"], [...wrongTexts, ...wrongTags].map((tag) => ({ name: "Fern", tag }))],
     ["POST /plants", ["/id"], wrongNumbers.map((number) => `{"name":"Fern","id":${number}}`)],
     [wrongIds.flatMap((each) => [`GET /plants/${each}`, `DELETE /plants/${each}`]), ["id"]],
-    [wrongIds.map((each) => `PUT /plants/${each}`), ["id"], [ivy]],
-    [wrongIds.map((each) => `PATCH /plants/${each}`), ["id"], [set]],
+    [["PUT /plants/x", "PATCH /plants/x"], ["id"], [ivy]],
     ["POST /plants", 409, [fern, { ...ivy, id: 1 }]],
     [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
     [`PATCH ${id}`, [""], [{}, "[]"]],
@@ -203,11 +202,9 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
 
   test("path, method, token, scope, type, size, query and body are checked in this order", async () => {
     const wrong = ["{", { "Content-Type": "text/plain" }] as const;
-    await anonymous("GET /nothing-here", 404);
     await anonymous("PUT /nothing-here", 404, ...wrong);
     await anonymous("PUT /plants", 405, ...wrong);
     await anonymous("POST /plants?color=green", 401, ...wrong);
-    await anonymous("GET /plants?limit=x", 401);
     await anonymous("DELETE /plants/x", 401);
     await reader("POST /plants?color=green", 403, ...wrong);
     await reader("DELETE /plants/x", 403);
