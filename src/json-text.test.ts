@@ -1,19 +1,7 @@
-/** JSON is parsed without losing digits, keys, members or items. */
+/** JSON is parsed without losing digits, members or items. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { exactInteger, itemsOf, parseJsonObject } from "./json-text.ts";
-
-test.each<[string, bigint | undefined]>([
-  ["-0", 0n],
-  ["0e5", 0n],
-  [`1${"0".repeat(65_000)}e-65000`, 1n],
-  ["9.223372036854775807e18", 2n ** 63n - 1n],
-  ...["0.5", "-0.1", "1e-400", "15e-1", "9007199254740993.5"].map(
-    (source) => [source, undefined] as [string, undefined],
-  ),
-])("the integer of %.40s is exactly %p", (source, expected) => {
-  expect(exactInteger(source)).toBe(expected);
-});
 
 /** Numbers beyond the 64-bit range, which are not kept exactly, are in arrays only. */
 const member = fc.oneof(
@@ -21,10 +9,18 @@ const member = fc.oneof(
   fc.string(),
   fc.jsonValue().map((value) => [value]),
 );
+const members = fc.dictionary(fc.string(), member);
+const items = fc.array(fc.jsonValue(), { maxLength: 6 });
 const space = fc.constantFrom("", " ", "\n\t");
-const jsonObject = fc
-  .tuple(fc.dictionary(fc.string(), member), space)
-  .map(([members, indent]) => JSON.stringify(members, null, indent));
+const change = fc.constantFrom("", ...'[]{},:"\\ 0\n\u00a0');
+
+/** The text of a value with one change, which it rarely survives as JSON. */
+const changed = (value: fc.Arbitrary<unknown>) =>
+  fc.tuple(value, space, fc.nat(), fc.nat(2), change).map(([whole, indent, position, cut, by]) => {
+    const text = JSON.stringify(whole, null, indent);
+    const at = position % (text.length + 1);
+    return text.slice(0, at) + by + text.slice(at + cut);
+  });
 
 function attempt(read: () => unknown): unknown {
   try {
@@ -35,9 +31,9 @@ function attempt(read: () => unknown): unknown {
 }
 
 /** The same in every run. */
-const runs = { numRuns: 500, seed: 1 };
+const runs = { numRuns: 2_000, seed: 1 };
 
-test("any integer is the same however its point and exponent are placed", () => {
+test("any integer is the same however its point and exponent are placed, and no fraction is one", () => {
   const property = fc.property(
     fc.bigInt(-(10n ** 19n), 10n ** 19n),
     fc.nat(30),
@@ -47,52 +43,31 @@ test("any integer is the same however its point and exponent are placed", () => 
       const source = `${integer < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}0e${shift}`;
       expect(exactInteger(source)).toBe(integer);
       expect(exactInteger(`${integer}${"0".repeat(shift)}E-${shift}`)).toBe(integer);
+      expect(exactInteger(`${integer}5${"0".repeat(shift)}E-${shift + 1}`)).toBeUndefined();
     },
   );
   fc.assert(property, runs);
 });
 
-test("any object has the members that JSON.parse finds", () => {
-  const property = fc.property(jsonObject, (text) => {
-    const { members = {}, repeatedKeys } = parseJsonObject(text) ?? {};
-    const rounded = Object.entries(members).map(([key, value]) => [
-      key,
-      typeof value === "bigint" ? Number(value) : value,
-    ]);
-    expect(rounded).toEqual(Object.entries(JSON.parse(text)));
-    expect(repeatedKeys).toEqual([]);
-  });
-  fc.assert(property, runs);
-});
-
-test("any text is an object exactly if JSON.parse says so", () => {
-  const character = fc.constantFrom("", '"', "}", "]", ",", "1", "\\");
-  const property = fc.property(jsonObject, fc.nat(), character, (text, position, by) => {
-    const at = position % (text.length + 1);
-    const changed = text.slice(0, at) + by + text.slice(at + 1);
-    const parsed = attempt(() => JSON.parse(changed));
+test("any text has members exactly where JSON.parse finds an object", () => {
+  const property = fc.property(changed(members), (text) => {
+    const parsed = attempt(() => JSON.parse(text));
     const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-    expect(parseJsonObject(changed) !== undefined).toBe(isObject);
+    const found = Object.entries(parseJsonObject(text)?.members ?? { none: true });
+    const rounded = found.map(([key, each]) => [
+      key,
+      typeof each === "bigint" ? Number(each) : each,
+    ]);
+    expect(rounded).toEqual(Object.entries(isObject ? parsed : { none: true }));
   });
   fc.assert(property, runs);
 });
 
 test("any text has items exactly where JSON.parse finds an array", () => {
-  const change = fc.constantFrom(...'[]{},:"\\ 0-e\n\u00a0');
-  const items = fc.array(fc.jsonValue(), { maxLength: 6 });
-  const property = fc.property(items, space, fc.nat(), fc.nat(2), change, (...changed) => {
-    const [values, indent, at, cut, added] = changed;
-    const whole = JSON.stringify(values, null, indent);
-    const index = at % (whole.length + 1);
-    const text = whole.slice(0, index) + added + whole.slice(index + cut);
+  const property = fc.property(changed(items), (text) => {
     const parsed = attempt(() => JSON.parse(text));
-    const found = attempt(() => [...itemsOf(text, text.length)].map((item) => JSON.parse(item)));
+    const found = attempt(() => [...itemsOf(text)].map((item) => JSON.parse(item)));
     expect(found).toEqual(Array.isArray(parsed) ? parsed : undefined);
   });
-  fc.assert(property, { ...runs, numRuns: 2_000 });
-});
-
-test("items are cut where they are too long", () => {
-  expect(itemsOf('["four", "fives"]', 6).toArray()).toEqual(['"four"', '"fives"']);
-  expect(itemsOf("[[0, 0], [0, 0, 0]]", 6).take(2).toArray()).toEqual(["[0, 0]", "[0, 0, "]);
+  fc.assert(property, runs);
 });

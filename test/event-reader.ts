@@ -10,8 +10,6 @@ export interface SeenEvent {
 export class EventStreamReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
   #text = "";
-  /** What isn't an event: `retry` and comments. */
-  readonly others: string[] = [];
 
   constructor({ body }: Response) {
     if (!body) throw new Error("There is no stream.");
@@ -23,18 +21,15 @@ export class EventStreamReader {
   /** The next event; absent after the last one. */
   async next(): Promise<SeenEvent | undefined> {
     for (;;) {
-      const end = this.#text.indexOf("\n\n");
-      if (end < 0) {
-        const { value, done } = await this.#reader.read();
-        if (done) return undefined;
-        this.#text += value;
-        continue;
+      const event = /^id: (\d+)\nevent: (.+)\ndata: (.+)\n\n/m.exec(this.#text);
+      if (event) {
+        const [block, id, type = "", data = ""] = event;
+        this.#text = this.#text.slice(event.index + block.length);
+        return { id: Number(id), type, data: JSON.parse(data) };
       }
-      const block = this.#text.slice(0, end);
-      this.#text = this.#text.slice(end + 2);
-      const [, id, type = "", data = ""] = /^id: (\d+)\nevent: (.+)\ndata: (.+)$/.exec(block) ?? [];
-      if (id !== undefined) return { id: Number(id), type, data: JSON.parse(data) };
-      this.others.push(block);
+      const { value, done } = await this.#reader.read();
+      if (done) return undefined;
+      this.#text += value;
     }
   }
 

@@ -15,15 +15,11 @@ onEachEngine(({ call, list, grow, plant }) => {
     const post = async (body: object | string, headers?: Record<string, string>) =>
       (await call("POST /plants/bulk", 200, body, headers)).json;
 
-    test("creates a plant for each item, with a result for each in their order", async () => {
-      expect(await post([moss, { name: "Reed" }, fern])).toEqual([3, 4, 1].map(created));
-      expect(await list()).toEqual(["Fern", "Moss", "Reed"]);
-      expect(await post([{ name: "Far", id: far }])).toEqual([created(far)]);
-    });
-
-    test("stores the others if one plant is refused", async () => {
-      expect(await post([fern, fern, ivy])).toEqual([created(1), conflict, created(2)]);
-      expect(await list()).toEqual(["Fern", "Ivy"]);
+    test("creates a plant for each item, with a result for each in their order, or a refusal", async () => {
+      const plants = [moss, { name: "Reed" }, fern, fern, { name: "Far", id: far }];
+      const results = [created(3), created(4), created(1), conflict, created(far)];
+      expect(await post(plants)).toEqual(results);
+      expect(await list()).toEqual(["Fern", "Moss", "Reed", "Far"]);
     });
 
     test("takes plants of 4,096 characters, any space around them, and 10,000 of them", async () => {
@@ -33,27 +29,13 @@ onEachEngine(({ call, list, grow, plant }) => {
       expect([results[0], results.at(-1), results.length]).toEqual([created(7), conflict, 10_000]);
     });
 
-    describe("with an Idempotency-Key", () => {
+    test("with an Idempotency-Key creates nothing twice, and remembers each plant by its place", async () => {
       const keyed = (...plants: unknown[]) => post(plants, { "Idempotency-Key": "~".repeat(240) });
-
-      test("gives the same ids again, and creates nothing twice", async () => {
-        expect(await keyed({ name: "Reed" }, { name: "Sage" })).toEqual([created(1), created(2)]);
-        const again = await keyed({ name: "Reed" }, { name: "Sage" }, { name: "Rue" });
-        expect(again).toEqual([replayed(1), replayed(2), created(3)]);
-        expect(await list()).toEqual(["Reed", "Sage", "Rue"]);
-      });
-
-      test("is 422 for another plant at the same place, which is not created", async () => {
-        expect(await keyed(fern, ivy)).toEqual([created(1), created(2)]);
-        const rue = { name: "Rue", id: 4 };
-        expect(await keyed(fern, moss, rue)).toEqual([replayed(1), mismatch, created(4)]);
-        expect(await list()).toEqual(["Fern", "Ivy", "Rue"]);
-      });
-
-      test("remembers no plant that was refused", async () => {
-        expect(await keyed(ivy, ivy)).toEqual([created(2), conflict]);
-        expect(await keyed(ivy, moss)).toEqual([replayed(2), created(3)]);
-      });
+      const reed = { name: "Reed" };
+      expect(await keyed(reed, ivy, ivy)).toEqual([created(1), created(2), conflict]);
+      // Another plant is refused where one is remembered, and created where one was refused.
+      expect(await keyed(reed, moss, { name: "Rue" })).toEqual([replayed(1), mismatch, created(3)]);
+      expect(await list()).toEqual(["Reed", "Ivy", "Rue"]);
     });
   });
 
@@ -65,7 +47,6 @@ onEachEngine(({ call, list, grow, plant }) => {
       await grow("Fern", "Ivy", "Moss");
       expect(await remove(9, 3, 1, 8, 9, 3)).toEqual({ deleted: 2, missing: [9, 8] });
       expect(await list()).toEqual(["Ivy"]);
-      expect(await remove(3, 2)).toEqual({ deleted: 1, missing: [3] });
     });
 
     test("finds ids exactly beyond 2^53, and takes 1.0 for 1", async () => {
@@ -76,11 +57,6 @@ onEachEngine(({ call, list, grow, plant }) => {
       const { json } = await call("POST /plants/bulk-delete", 200, text);
       expect(json).toEqual({ deleted: 0, missing: [1, 10, 2n ** 63n - 1n] });
     });
-
-    test("takes 10,000 ids", async () => {
-      const ids = idsTo(10_000);
-      expect(await remove(...ids)).toEqual({ deleted: 0, missing: ids });
-    });
   });
 
   describe("a bulk update", () => {
@@ -88,17 +64,14 @@ onEachEngine(({ call, list, grow, plant }) => {
       (await call("POST /plants/bulk-update", 200, { ids, set })).json;
 
     test("sets fields of many plants, and lists the ids without one in their order", async () => {
-      await grow("Fern", "Ivy", "Moss");
-      const changed = await update([9, 2, 1, 8, 2], { tag: "hall" });
+      await plant(["shade", "", ""].map((tag, at) => ({ id: BigInt(at + 1), tag })));
+      const changed = await update([9, 2, 1, 8, 2], { tag: "shade" });
       expect(changed).toEqual({ updated: 2, missing: [9, 8] });
-      expect(await list("tag=hall")).toEqual(["Fern", "Ivy"]);
-      expect(await list()).toEqual(["Fern", "Ivy", "Moss"]);
-    });
-
-    test("counts a plant that is like that already, which is no event", async () => {
-      await plant([{ id: 1n, tag: "shade" }, { id: 2n }]);
-      expect(await update([1, 2], { tag: "shade" })).toEqual({ updated: 2, missing: [] });
-      expect((await call("GET /events?after=2", 200)).json).toMatchObject([
+      expect((await call("GET /plants", 200)).json).toEqual(
+        ["shade", "shade", ""].map((tag) => ({ name: "Fern", tag })),
+      );
+      // The first one was like that already.
+      expect((await call("GET /events?after=3", 200)).json).toMatchObject([
         { type: "plant.replaced", plant: { id: 2 } },
       ]);
     });

@@ -1,6 +1,6 @@
 /** Checks values and responses against an OpenAPI document. */
 import { expect } from "bun:test";
-import Ajv, { type ValidateFunction } from "ajv/dist/2020.js";
+import Ajv from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked as the JSON that it is.
@@ -12,15 +12,14 @@ interface Received {
   readonly text: string;
 }
 
-/** Wherever the service sends one of these, it is documented. */
-const sharedHeaders = ["X-Request-Id", "RateLimit", "RateLimit-Policy"];
-
 export class ApiDocument {
   readonly #ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
-  readonly #compiled = new Map<object, ValidateFunction>();
+  readonly document: Document;
 
-  constructor(private readonly document: Document) {
-    this.#ajv.addSchema(document, "document");
+  constructor(document: object) {
+    // A schema that is validated on its own finds the others by the name of the document.
+    this.document = JSON.parse(JSON.stringify(document).replaceAll('"#/', '"document#/'));
+    this.#ajv.addSchema(this.document, "document");
   }
 
   /** Fails unless the response is as documented. Other paths and methods may send anything. */
@@ -40,8 +39,6 @@ export class ApiDocument {
       if (value === null) expect({ name, required }).toEqual({ name, required: false });
       else if (schema) this.validate(schema, schema.type === "integer" ? Number(value) : value);
     }
-    const shared = sharedHeaders.filter((name) => headers.has(name));
-    expect(Object.keys(described.headers ?? {})).toEqual(expect.arrayContaining(shared));
     const type = headers.get("Content-Type");
     if (!described.content) expect([text, type]).toEqual(["", null]);
     // The document describes the stream of events in words.
@@ -53,20 +50,13 @@ export class ApiDocument {
 
   /** Fails unless the value fits a schema of the document. */
   validate(schema: object, value: unknown): void {
-    const validate = this.#compiled.get(schema) ?? this.#compile(schema);
+    const validate = this.#ajv.compile(schema);
     validate(value);
     expect(validate.errors ?? []).toEqual([]);
   }
 
   #resolve(part: Document): Document {
-    const keys: string[] = part.$ref?.slice(2).split("/") ?? [];
+    const [, ...keys]: string[] = part.$ref?.split("/") ?? [];
     return keys.length === 0 ? part : keys.reduce((at, key) => at[key], this.document);
-  }
-
-  #compile(schema: object): ValidateFunction {
-    const text = JSON.stringify(schema).replaceAll('"#/', '"document#/');
-    const validate = this.#ajv.compile(JSON.parse(text));
-    this.#compiled.set(schema, validate);
-    return validate;
   }
 }

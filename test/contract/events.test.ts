@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { openStorage } from "../../src/storage/open.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { create, put } from "../storage/tested-storage.ts";
-import { bearer, engines, onEachEngine, openGarden } from "./garden.ts";
+import { bearer, onEachEngine, openGarden } from "./garden.ts";
 
 const stream = { Accept: "text/event-stream" };
 const range = (from: number, to: number) =>
@@ -28,12 +28,10 @@ onEachEngine((garden) => {
     await call("PUT /plants/1", 412, { name: "Ivy" }, { "If-None-Match": "*" });
     await call("DELETE /plants/2", 404);
     await call("PUT /plants/1", 200, { name: "Ivy" });
+    for (const _ of "12") await call("PATCH /plants/1", 200, { tag: "hall" });
     await call("DELETE /plants/1", 204);
     await call("PUT /plants/2", 201, { name: "Moss" });
-    await call("POST /plants/bulk", 200, [
-      { name: "Rue", id: 3 },
-      { name: "Rue", id: 3 },
-    ]);
+    await call("POST /plants/bulk", 200, Array(2).fill({ name: "Rue", id: 3 }));
     await call("POST /plants/bulk-delete", 200, { ids: [2, 9] });
     const { json, next } = await call("GET /events", 200);
     expect(next).toBeUndefined();
@@ -44,30 +42,25 @@ onEachEngine((garden) => {
     expect(json).toEqual([
       event(1, "created", 1, "Fern", "shade"),
       event(2, "replaced", 1, "Ivy"),
-      event(3, "deleted", 1, "Ivy"),
-      event(4, "created", 2, "Moss"),
-      event(5, "created", 3, "Rue"),
-      event(6, "deleted", 2, "Moss"),
+      event(3, "replaced", 1, "Ivy", "hall"),
+      event(4, "deleted", 1, "Ivy", "hall"),
+      event(5, "created", 2, "Moss"),
+      event(6, "created", 3, "Rue"),
+      event(7, "deleted", 2, "Moss"),
     ]);
   });
 
   test("a page has up to limit events, 100 by default, and the links visit each exactly once", async () => {
-    await grow(130);
-    await grow(300, "x".repeat(200));
+    await grow(430, "x".repeat(200));
     expect(await seqs("")).toEqual(range(1, 100));
     expect(await seqs("after=128&limit=2")).toEqual([129, 130]);
     const pages = await walk("/events?limit=1000");
     expect(pages.flat().map(({ seq }) => seq)).toEqual(range(1, 430));
     expect((await reader("HEAD /events?limit=1", 200)).next).toBe("/events?limit=1&after=1");
     expect(await seqs("after=430")).toEqual([]);
-  });
-
-  test("a client that would rather have JSON gets a page, and the header must be a number", async () => {
     const Accept = "application/json, text/event-stream;q=0.5";
     const { headers } = await call("GET /events", 200, undefined, { Accept });
     expect(headers.get("Content-Type")).toBe("application/json");
-    const refused = await call("GET /events", 400, undefined, { ...stream, "Last-Event-ID": "x" });
-    expect(refused.errors).toEqual(["Last-Event-ID"]);
   });
 
   test("a stream sends events as they happen, with who did what", async () => {
@@ -80,21 +73,19 @@ onEachEngine((garden) => {
     expect(created).toMatchObject({ id: 3, type: "plant.created", data: { seq: 3, user: "bob" } });
     const data = { user: "ann", plant: { id: 3, name: "Ivy", tag: "" } };
     expect(deleted).toMatchObject({ id: 4, type: "plant.deleted", data });
-    // A client that drops before its first event resumes at this position.
-    expect(events.others).toEqual(["retry: 2000\nid: 2"]);
     await events.close();
   });
 
-  test("a stream goes on after Last-Event-ID, which goes before after, or after after", async () => {
+  test("a stream begins with its position: after, or Last-Event-ID, which goes before it", async () => {
     await grow(3);
-    for (const [query, headers] of [
-      ["after=2", {}],
-      ["after=99", { "Last-Event-ID": "2" }],
+    for (const [query, position] of [
+      ["after=2", null],
+      ["after=99", "2"],
     ] as const) {
-      const response = await fetch(`GET /events?${query}`, undefined, { ...stream, ...headers });
-      expect(response.headers.get("Content-Type")).toBe("text/event-stream");
+      const headers = { ...stream, "Last-Event-ID": position };
       let text = "";
-      for await (const bytes of response.body ?? []) {
+      for await (const bytes of (await fetch(`GET /events?${query}`, undefined, headers)).body ??
+        []) {
         text += new TextDecoder().decode(bytes);
         if (text.endsWith("}}\n\n")) break;
       }
@@ -106,16 +97,15 @@ onEachEngine((garden) => {
 
   test("streams go on from storage and then live, each event once and in order", async () => {
     await grow(1_500);
-    const starts = [0, 3, 1_499, 1_500];
-    const readers = await Promise.all(starts.map((after) => listen(from(after))));
+    const starts = [0, 3, 1_499, 1_500, 1_650];
+    const readers = await Promise.all(starts.slice(0, -1).map((after) => listen(from(after))));
     await call("POST /plants/bulk", 200, Array(300).fill({ name: "Ivy" }));
-    const late = await listen(from(1_650));
+    readers.push(await listen(from(1_650)));
     for (const [index, after] of starts.entries()) {
       const seen = await readers[index]?.take(1_800 - after);
       expect(ids(seen ?? [])).toEqual(range(after + 1, 1_800));
+      await readers[index]?.close();
     }
-    expect(ids(await late.take(150))).toEqual(range(1_651, 1_800));
-    await Promise.all([...readers, late].map((each) => each.close()));
   });
 
   test("events that are no longer kept, or never were, are 410, for a page and for a stream", async () => {
@@ -158,9 +148,9 @@ onEachEngine((garden) => {
   test("a stream ends with its token, and only with that", async () => {
     const other = await service.makeToken({ user: "ann", garden: garden.name });
     const staying = await listen(bearer(other));
-    const readers = [await listen(), await listen()];
+    const ending = await listen();
     await service.revoke(await garden.token());
-    for (const each of readers) expect(await each.next()).toBeUndefined();
+    expect(await ending.next()).toBeUndefined();
     await grow(1);
     expect(await staying.next()).toMatchObject({ id: 1 });
     await staying.close();
@@ -169,30 +159,18 @@ onEachEngine((garden) => {
   test("a token has 64 streams, and one more when one is closed; HEAD opens none", async () => {
     const readers = await Promise.all(Array.from({ length: 64 }, () => listen()));
     const refused = await call("GET /events", 429, undefined, stream);
-    expect(refused.header("Retry-After")).toBe("1");
+    expect(refused.headers.get("Retry-After")).toBe("1");
     await readers[0]?.close();
     readers.push(await listen());
     await Promise.all(readers.map((each) => each.close()));
-    await waitFor(() => (service.assembly.feed.listeners === 0 ? true : undefined));
+    await waitFor(() => service.assembly.feed.listeners === 0 || undefined);
     await call("HEAD /events", 200, undefined, stream);
     expect(service.assembly.feed.listeners).toBe(0);
   });
 });
 
-describe.each(engines)("when the service on %s stops", (engine) => {
-  const { listen, service } = openGarden(engine);
-
-  test("streams end at once, and so do those that begin", async () => {
-    const before = await listen();
-    service.assembly.feed.close();
-    expect(await before.next()).toBeUndefined();
-    expect(await (await listen()).next()).toBeUndefined();
-  });
-});
-
 describe("a service without events", () => {
-  const garden = openGarden("SQLite", { events: "off" });
-  const { call, service } = garden;
+  const { call } = openGarden("SQLite", { events: "off" });
 
   test("has none, says why, and shows no lastEvent", async () => {
     await call("POST /plants", 201, { name: "Fern" });
@@ -201,6 +179,5 @@ describe("a service without events", () => {
       expect(json.detail).toContain("PLANTSTORE_EVENTS");
     }
     expect((await call("GET /me", 200)).json).not.toHaveProperty("lastEvent");
-    expect((await service.storage.readEvents(garden.name, undefined, 9, 99)).events).toEqual([]);
   });
 });

@@ -5,7 +5,6 @@ import { onEachEngine } from "./garden.ts";
 const fern = { name: "Fern", tag: "shade" };
 const ivy = { name: "Ivy", tag: "hall" };
 const stored = [{ id: 1n, ...fern }];
-const far = 2n ** 53n + 1n;
 
 onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
   const put = (body: object | string, status = 200, headers?: Record<string, string>) =>
@@ -25,65 +24,31 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
     },
   );
 
-  test("neighbors beyond 2^53 are told apart", async () => {
-    await plant([far, far + 1n].map((id) => ({ id, name: `Plant ${id}` })));
-    await call(`PUT /plants/${far}`, 200, fern);
-    await call(`DELETE /plants/${far + 1n}`, 204);
-    await call(`GET /plants/${far + 1n}`, 404);
-    expect(await list()).toEqual(["Fern"]);
+  test("a delete is 204 without a body, once even if six come at once, and the id is free again", async () => {
+    await grow("Fern", "Ivy");
+    await call("DELETE /plants/1", 204);
+    expect(await list()).toEqual(["Ivy"]);
+    await call("POST /plants", 201, { name: "Moss", id: 1 });
+    expect(await list()).toEqual(["Moss", "Ivy"]);
+    expect(await atOnce(6, "DELETE /plants/1")).toEqual([204, ...Array(5).fill(404)]);
   });
 
-  test("a get shows name and tag, with include=id the id, and nothing else", async () => {
-    await plant(stored);
-    expect((await get()).text).toBe('{"name":"Fern","tag":"shade"}');
-    expect((await call("GET /plants/1?include=id", 200)).json).toEqual({ id: 1, ...fern });
-  });
-
-  describe("a delete", () => {
-    test("is 204 without a body, 404 the second time, and the id is free again", async () => {
-      await grow("Fern", "Ivy");
-      await call("DELETE /plants/1", 204);
-      await call("DELETE /plants/1", 404);
-      expect(await list()).toEqual(["Ivy"]);
-      await call("POST /plants", 201, { name: "Moss", id: 1 });
-      expect(await list()).toEqual(["Moss", "Ivy"]);
-    });
-
-    test("of one plant, six times at once, is 204 once and 404 otherwise", async () => {
-      await grow("Fern");
-      expect(await atOnce(6, "DELETE /plants/1")).toEqual([204, ...Array(5).fill(404)]);
-    });
-  });
-
-  describe("a put", () => {
-    test("replaces a plant that is there: 200, with the name and the tag", async () => {
-      await plant(stored);
-      expect(await list("tag=shade")).toEqual(["Fern"]);
-      const { text, headers } = await put({ ...ivy, id: 1 });
-      expect([text, headers.get("Location")]).toEqual(['{"name":"Ivy","tag":"hall"}', null]);
-      expect((await get()).json).toEqual(ivy);
-      expect([await list(), await list("tag=shade")]).toEqual([["Ivy"], []]);
-    });
-
-    test("creates a plant that isn't there: 201, with Location", async () => {
-      const { json, headers } = await put(fern, 201);
-      expect([json, headers.get("Location")]).toEqual([fern, `${service.base}/plants/1`]);
-      expect(await list()).toEqual(["Fern"]);
-    });
-
-    test("without a tag leaves none, and with include=id shows the id", async () => {
-      await plant(stored);
-      expect((await put({ name: "Fern" })).json).toEqual({ name: "Fern", tag: "" });
-      const { json } = await call("PUT /plants/1?include=id", 200, ivy);
-      expect(json).toEqual({ id: 1, ...ivy });
-    });
-
-    test("pays no attention to an Idempotency-Key", async () => {
-      const key = { "Idempotency-Key": "k" };
-      await put(fern, 201, key);
-      expect((await put(fern, 200, key)).header("Idempotency-Replayed")).toBeNull();
-      expect((await put(ivy, 200, key)).json).toEqual(ivy);
-    });
+  test("a put creates the plant or replaces it, its tag included, whatever Idempotency-Key it has", async () => {
+    const key = { "Idempotency-Key": "k" };
+    const created = await put(fern, 201, key);
+    expect(created.text).toBe('{"name":"Fern","tag":"shade"}');
+    expect(created.headers.get("Location")).toBe(`${service.base}/plants/1`);
+    expect(await list("tag=shade")).toEqual(["Fern"]);
+    const replaced = await put({ ...ivy, id: 1 }, 200, key);
+    expect(replaced.text).toBe('{"name":"Ivy","tag":"hall"}');
+    for (const name of ["Location", "Idempotency-Replayed"]) {
+      expect(replaced.headers.get(name)).toBeNull();
+    }
+    expect((await get()).text).toBe('{"name":"Ivy","tag":"hall"}');
+    expect(await list("tag=shade")).toEqual([]);
+    const untagged = await call("PUT /plants/1?include=id", 200, { name: "Ivy" });
+    expect(untagged.text).toBe('{"id":1,"name":"Ivy","tag":""}');
+    expect((await call("GET /plants/1?include=id", 200)).text).toBe(untagged.text);
   });
 
   describe("a patch", () => {
@@ -101,22 +66,14 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       expect((await get()).json).toEqual(ivy);
       await stranger("PATCH /plants/1", 404, { tag: "x" });
       const refused = await patch({}, 415, { "Content-Type": "text/plain" });
-      expect(refused.header("Accept")).toBe("application/json, application/merge-patch+json");
+      const accepted = "application/json, application/merge-patch+json";
+      expect(refused.headers.get("Accept")).toBe(accepted);
     });
 
     test("of different fields at once loses none of them", async () => {
       await plant(stored);
       await Promise.all([{ name: "Ivy" }, { tag: "hall" }].map((change) => patch(change)));
       expect((await get()).json).toEqual(ivy);
-    });
-
-    test("is an event with the whole plant, unless the plant is like that already", async () => {
-      await plant(stored);
-      await patch({ tag: "hall" });
-      await patch({ tag: "hall" });
-      const { json } = await call("GET /events?after=1", 200);
-      const changed = { id: 1, name: "Fern", tag: "hall" };
-      expect(json).toMatchObject([{ seq: 2, type: "plant.replaced", plant: changed }]);
     });
   });
 
@@ -130,33 +87,35 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       await call("PUT /plants/2", 201, fern),
       await call("PATCH /plants/2", 200, { tag: "shade" }),
     ];
-    const [etag, ...others] = new Set(replies.map((reply) => reply.header("ETag")));
+    const [etag, ...others] = new Set(replies.map(({ headers }) => headers.get("ETag")));
     expect([etag, others]).toEqual([expect.stringMatching(/^"[!#-~]+"$/), []]);
-    const contents = [{ name: "a", tag: "b" }, { name: "a" }, { name: "ab" }];
-    const tags = await Promise.all(contents.map(async (each) => (await put(each)).header("ETag")));
-    expect(new Set([etag, ...tags]).size).toBe(4);
+    const seen = new Set([etag]);
+    for (const content of [{ name: "a", tag: "b" }, { name: "a" }, { name: "ab" }]) {
+      seen.add((await put(content)).headers.get("ETag"));
+    }
+    expect(seen.size).toBe(4);
   });
 
   describe("a precondition", () => {
-    const withTag = async (text: string) => text.replace("TAG", (await get()).header("ETag") ?? "");
+    const withTag = async (text: string) =>
+      text.replace("TAG", (await get()).headers.get("ETag") ?? "");
 
-    test.each(["TAG", "W/TAG", '"other", TAG', "*"])(
-      "If-None-Match: %s that the plant matches makes a read 304",
-      async (text) => {
-        await grow("Fern");
+    test("If-None-Match makes a read 304 if the plant matches", async () => {
+      await grow("Fern");
+      for (const text of ["TAG", "W/TAG", '"other", TAG', "*"]) {
         const known = { "If-None-Match": await withTag(text) };
         const { headers } = await call("GET /plants/1", 304, undefined, known);
         expect(headers.get("ETag")).toBe(await withTag("TAG"));
         await call("HEAD /plants/1", 304, undefined, known);
-        await call("GET /plants/1", 200, undefined, { "If-None-Match": '"other"' });
-      },
-    );
+      }
+      await call("GET /plants/1", 200, undefined, { "If-None-Match": '"other"' });
+    });
 
     test.each([
-      ...["TAG", '"other" , TAG', "TAG,", ', ,"other",,TAG', "*"].map(
-        (each) => [each, 200] as const,
-      ),
-      ["W/TAG", 412] as const,
+      ["TAG", 200],
+      [', ,"other" ,,TAG,', 200],
+      ["*", 200],
+      ["W/TAG", 412],
     ])("If-Match: %s makes PUT, PATCH and DELETE %d", async (text, status) => {
       await grow("Fern");
       const headers = { "If-Match": await withTag(text) };
@@ -166,12 +125,8 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       expect(await list()).toEqual(status === 200 ? [] : ["Fern"]);
     });
 
-    test("If-None-Match: * lets PUT create", async () => {
-      await put(fern, 201, { "If-None-Match": "*" });
-    });
-
     test("that six puts at once share lets one of them pass", async () => {
-      await grow("Fern");
+      await put({ name: "Fern" }, 201, { "If-None-Match": "*" });
       const headers = { "If-Match": await withTag("TAG") };
       expect(await atOnce(6, "PUT /plants/1", ivy, headers)).toEqual([200, ...Array(5).fill(412)]);
     });

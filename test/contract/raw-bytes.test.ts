@@ -1,5 +1,5 @@
 /** Responses byte for byte, over sockets; proofs/hostile/ has what no well-behaved client sends. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { startService } from "../end-to-end/running-service.ts";
@@ -16,15 +16,14 @@ function send(...lines: string[]): Promise<string> {
   return text(socket);
 }
 
-const close = "Connection: close";
 const authorization = `Authorization: Bearer ${service.token}`;
+const common = ["Connection: close", authorization];
 const ask = (line: string, ...headers: string[]) =>
-  send(`${line} HTTP/1.1`, "Host: a", authorization, close, ...headers, "", "");
+  send(`${line} HTTP/1.1`, "Host: a", ...common, ...headers, "", "");
 
 test.each([
   ...["/plants", "/plants?limit=1", "/plants/1", "/plants/-1", "/plants?limit=x", "/tags"],
-  ...["/events", "/me"],
-  ...["/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
+  ...["/events", "/me", "/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
 ])("HEAD %s is as GET, without a body", async (path) => {
   const headOf = (response: string) =>
     (response.split("\r\n\r\n")[0] ?? "")
@@ -44,25 +43,18 @@ test("204 and 304 have no body", async () => {
   expect(await ask("OPTIONS /plants")).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\n\r\n$/);
 });
 
-describe("a body", () => {
-  const head = ["POST /plants HTTP/1.1", "Host: a", authorization, close];
-  const post = (...lines: string[]) => send(...head, "Content-Type: application/json", ...lines);
-
-  test("may come in chunks", async () => {
-    const chunks = ["8", '{"name":', "6", '"Fern"', "1", "}", "0", "", ""];
-    expect(await post("Transfer-Encoding: chunked", "", ...chunks)).toStartWith("HTTP/1.1 201");
-  });
-
-  test("over 64 KiB is 413 before all of it has arrived", async () => {
-    const chunk = ["10001", " ".repeat(0x10001), ""];
-    const response = await post("Transfer-Encoding: chunked", "", ...chunk);
-    expect(response).toStartWith("HTTP/1.1 413");
-    expect(await post("Content-Length: 2000000", "", "{")).toStartWith("HTTP/1.1 413");
-  });
+test("a body may come in chunks, and over 64 KiB is 413 before all of it has arrived", async () => {
+  const post = (...lines: string[]) =>
+    send("POST /plants HTTP/1.1", "Host: a", ...common, "Content-Type: application/json", ...lines);
+  const chunked = "Transfer-Encoding: chunked";
+  const chunks = ["8", '{"name":', "6", '"Fern"', "1", "}", "0", "", ""];
+  expect(await post(chunked, "", ...chunks)).toStartWith("HTTP/1.1 201");
+  expect(await post(chunked, "", "10001", " ".repeat(0x10001), "")).toStartWith("HTTP/1.1 413");
+  expect(await post("Content-Length: 2000000", "", "{")).toStartWith("HTTP/1.1 413");
 });
 
 test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
-  const list = ["GET /plants HTTP/1.1", authorization, close];
+  const list = ["GET /plants HTTP/1.1", ...common];
   expect(await send(...list, "Host: a", "Host: a", "", "")).toStartWith("HTTP/1.1 400");
   expect(await send(...list, "", "")).toStartWith("HTTP/1.1 400");
   for (const path of ["/healthz", "/readyz"]) {
@@ -71,23 +63,20 @@ test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () =
   expect(await send("GET /plants HTTP/1.0", "", "")).toStartWith("HTTP/1.1 400");
 });
 
-describe("a path that a proxy's rules may not recognize:", () => {
-  // Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
-  const hidden = [
-    ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/x/../metrics", "/%2e/metrics"],
-    ...["/%2E%2e/metrics", "/plants/../metrics?x", "/assets/%2e%2e\\metrics"],
-    "http://a/x/../metrics",
-  ];
-  const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
-  const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];
+// Each is /metrics once dot segments and backslashes are resolved, as the runtime does.
+const hidden = [
+  ...["/.\\metrics", "/x\\..\\metrics", "/./metrics", "/%2e/metrics", "/plants/../metrics?x"],
+  ...["/assets/%2e%2e\\metrics", "http://a/x/../metrics"],
+];
+const absent = ["//metrics", "/\\metrics", "/%6detrics", "/metrics/", "/metrics%20", "/METRICS"];
+const plain = ["/metrics", "/", "/healthz", "/docs", "http://a/metrics", "http://a/", "http://a"];
 
-  test.each([
-    ...hidden.map((target) => [target, 400] as const),
-    ...absent.map((target) => [target, 404] as const),
-    ...plain.map((target) => [target, 200] as const),
-  ])("%s is %d", async (target, status) => {
-    const response = await ask(`GET ${target}`);
-    expect(response).toStartWith(`HTTP/1.1 ${status}`);
-    if (status === 400) expect(response).toContain('"errors":[{"parameter":"path","detail":"');
-  });
+test.each([
+  ...hidden.map((target) => [target, 400] as const),
+  ...absent.map((target) => [target, 404] as const),
+  ...plain.map((target) => [target, 200] as const),
+])("a path that a proxy's rules may not recognize: %s is %d", async (target, status) => {
+  const response = await ask(`GET ${target}`);
+  expect(response).toStartWith(`HTTP/1.1 ${status}`);
+  if (status === 400) expect(response).toContain('"errors":[{"parameter":"path","detail":"');
 });

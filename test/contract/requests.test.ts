@@ -25,6 +25,7 @@ const set = { tag: "x" };
 /** One code point, two UTF-16 units, four bytes of UTF-8. */
 const leaf = "\u{1f33f}";
 const latin1 = (text: string) => Buffer.from(`{"name":"Fern ${text}"}`, "latin1");
+const longPlant = `${'{"name":"a"'.padEnd(4_096)}}`;
 const withFern = (item: string) => `[{"name":"Fern"},${item}]`;
 const below = (count: number) => Array.from({ length: count }, (_, index) => index);
 const words = (start: string, values: string) => values.split(" ").map((value) => start + value);
@@ -52,46 +53,40 @@ const malformedTags = ["x", "1", '"x', '"x" "y"', "*, *", "W/*", "", ","];
  */
 type Refusal = readonly [
   requests: string | readonly string[],
-  expected: number | string[],
+  expected: number | readonly string[],
   bodies?: readonly SentBody[],
   header?: readonly [name: string, ...values: (string | null)[]],
 ];
 
+const wrongUpdate = { ids: ["1"], set: { id: 2, tag: null }, more: 1 };
+
 const noBody = [undefined];
 const noHeader: Refusal[3] = ["Accept", null];
-const types = ["problem+json", "json-patch+json", "merge-patch+json", "x-www-form-urlencoded"];
+const wrongTypes = ["text/plain", "application/merge-patch+json", `${json}; charset=latin1`];
 const refusals: Readonly<Record<string, readonly Refusal[]>> = {
   "a path or host that isn't one": [
-    [words("GET /", "nothing-here plants/ plants/1/2 Plants plants%2F1 plants/bulk/1"), 404],
-    [words("GET /", "docs/ assets/x tags/1 me/"), 404],
-    ["GET /plants", ["Host"], noBody, ["Host", "a/b?c", "a b", "a,b", "user@host", "host:port"]],
-    ["GET /plants", ["Host"], noBody, ["Host", "[::1", "a, a", ""]],
+    [words("GET /", "nothing-here plants/ plants/1/2 Plants plants%2F1 assets/x me/"), 404],
+    ["GET /plants", ["Host"], noBody, ["Host", "a/b?c", "a, b", "user@host", "host:port", ""]],
   ],
   "a body that isn't one JSON object in UTF-8": [
-    [["POST /plants", `PUT ${id}`], 415, [fern], ["Content-Type", null, "", "json", "text/plain"]],
-    ["POST /plants", 415, [fern], ["Content-Type", `${json}, ${json}`, `${json}; charset=latin1`]],
-    ["POST /plants", 415, [fern], ["Content-Type", ...words("application/", types.join(" "))]],
+    [["POST /plants", `PUT ${id}`], 415, [fern], ["Content-Type", null, "", ...wrongTypes]],
     ["POST /plants", 415, [fern], ["Content-Encoding", "gzip"]],
     ["POST /plants", [""], ["{", "", '{"name":"Fern"}{}', '{"name":"Fern",}', "{'name':'Fern'}"]],
     ["POST /plants", [""], [undefined, "null", "7", '"Fern"', "[]", '[{"name":"Fern"}]']],
     ["POST /plants", [""], ['\ufeff{"name":"Fern"}', "[".repeat(60_000)]],
     ["POST /plants", [""], ["\xc3\x28", "\xff", "\xc0\x80", "\xed\xa0\x80"].map(latin1)],
-    [["GET /plants?limit=1", `GET ${id}`, `DELETE ${id}`], [""], noBody, ["Content-Length", "2"]],
-    [["GET /me", "GET /tags", "GET /events"], [""], noBody, ["Content-Length", "2"]],
+    [words("GET /", "plants plants/1 me tags events"), [""], noBody, ["Content-Length", "2"]],
+    [`DELETE ${id}`, [""], noBody, ["Content-Length", "2"]],
   ],
   "an unknown or repeated name": [
-    ["POST /plants", ["/color"], ['{"name":"Fern","color":1}']],
-    ["POST /plants", ["/Name"], ['{"name":"Fern","Name":"Ivy"}']],
-    ["POST /plants", ["/__proto__"], ['{"name":"Fern","__proto__":{}}']],
+    ["POST /plants", ["/Name", "/__proto__"], ['{"name":"Fern","Name":"Ivy","__proto__":{}}']],
     ["POST /plants", ["/a~1b~0c"], ['{"name":"Fern","a/b~c":1}']],
     ["POST /plants", ["/name"], ["name", "\\u006eame"].map((name) => `{"name":"a","${name}":"b"}`)],
-    ...["color", "offset", "Limit", "__proto__", ""].flatMap((name): Refusal[] => [
-      [[`GET /plants?${name}=3`, `GET ${id}?${name}=3`, `DELETE ${id}?${name}=3`], [name]],
-      [[`GET /me?${name}=3`, `GET /tags?${name}=3`], [name]],
-      [[`POST /plants?${name}=3`, `PUT ${id}?${name}=3`], [name], [fern]],
-    ]),
-    [`PUT ${id}?limit=1`, ["limit"], [fern]],
-    ["GET /tags?include=id", ["include"]],
+    ...["color", "Limit", "__proto__", ""].map(
+      (name) => [`GET /plants?${name}=3`, [name]] as const,
+    ),
+    [["POST /plants?limit=1", `PUT ${id}?limit=1`], ["limit"], [fern]],
+    [["GET /tags?include=id", "GET /me?include=id", `DELETE ${id}?include=id`], ["include"]],
     [`${bulkDelete}?include=id`, ["include"], [{ ids: [7] }]],
   ],
   "a name, tag or id that a plant can't have": [
@@ -99,20 +94,21 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     ["POST /plants", ["/tag"], [...wrongTexts, ...wrongTags].map((tag) => ({ name: "Fern", tag }))],
     ["POST /plants", ["/id"], wrongNumbers.map((number) => `{"name":"Fern","id":${number}}`)],
     [wrongIds.flatMap((each) => [`GET /plants/${each}`, `DELETE /plants/${each}`]), ["id"]],
-    [wrongIds.map((each) => `PUT /plants/${each}`), ["id"], [ivy]],
-    [wrongIds.map((each) => `PATCH /plants/${each}`), ["id"], [set]],
+    [["PUT /plants/x", "PATCH /plants/x"], ["id"], [ivy]],
     ["POST /plants", 409, [fern, { ...ivy, id: 1 }]],
+    [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
+    [`PATCH ${id}`, [""], [{}, "[]"]],
+    [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
+    [`PATCH ${id}`, ["/id", "/tag"], [{ id: 1, tag: 7 }]],
   ],
-  "a malformed key or precondition": [
-    ["POST /plants", [key], [ivy], [key, "~".repeat(256), `"${"~".repeat(256)}"`, "", '""', "é"]],
-    ["POST /plants", [key], [ivy], [key, '"open', '"a"b"', "a b", '"a b"']],
+  "a wrong key or precondition": [
+    ["POST /plants", [key], [ivy], [key, "~".repeat(256), "", '""', "é", '"open', '"a"b"', "a b"]],
     [bulk, [key], [[ivy]], [key, "~".repeat(241)]],
     [`PUT ${id}`, ["If-Match"], [fern], ["If-Match", ...malformedTags]],
-    [`DELETE ${id}`, ["If-Match"], noBody, ["If-Match", ...malformedTags]],
+    [`DELETE ${id}`, ["If-Match"], noBody, ["If-Match", "x"]],
     [`GET ${id}`, ["If-None-Match"], noBody, ["If-None-Match", ...malformedTags]],
     [`PUT ${id}`, ["If-None-Match"], [ivy], ["If-None-Match", '"x"']],
-  ],
-  "a header that would change what a write means": [
+    // These would change what the write means.
     [`PUT ${id}`, ["Content-Range"], [ivy], ["Content-Range", "bytes 0-9/10"]],
     [`DELETE ${id}`, ["If-None-Match"], noBody, ["If-None-Match", "*"]],
     [`PATCH ${id}`, ["If-None-Match"], [set], ["If-None-Match", '"a"']],
@@ -126,22 +122,11 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     ["DELETE /plants/2", 404, noBody, ["If-Match", "*", '"x"', 'W/"x"']],
     ["PATCH /plants/2", 404, [set], ["If-Match", null, "*"]],
   ],
-  "a wrong put or patch": [
-    [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
-    [`PUT ${id}`, ["/id"], [{ ...ivy, id: 2 }]],
-    [`PUT ${id}`, [""], ["{"]],
-    [`PATCH ${id}`, [""], [{}, "[]"]],
-    [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
-    [`PATCH ${id}`, ["/species", "/tag"], [{ tag: 7, species: "x" }]],
-    [`PATCH ${id}`, ["/id"], [{ id: 1, tag: "x" }]],
-  ],
   "a wrong parameter": [
-    [words("GET /plants?limit=", "-1 1.5 1.0  ten 2147483648 10000000000000000000 1e2"), ["limit"]],
-    [words("GET /plants?limit=", "0x1 %201 1%0A %D9%A1 %zz 007 %2B1 +1 -0"), ["limit"]],
-    [words("GET /plants?after=", " x 1.5 007 %2B7 -0"), ["after"]],
-    [words("GET /plants?after=", "9223372036854775808 -9223372036854775809"), ["after"]],
-    [words("GET /plants?include=", " name id,name id, ID %20id id&include=id"), ["include"]],
-    [words("GET /plants?order=", " down DESC -id desc&order=desc"), ["order"]],
+    [words("GET /plants?limit=", "-1 1.5  ten 2147483648 %201 1%0A %D9%A1 007 %2B1"), ["limit"]],
+    [words("GET /plants?after=", " x 1.5 -0 9223372036854775808 -9223372036854775809"), ["after"]],
+    [words("GET /plants?include=", " name id,name ID id&include=id"), ["include"]],
+    [words("GET /plants?order=", " down DESC desc&order=desc"), ["order"]],
     [words("GET /plants?tag=", `${wrongTags[0]} ${longTag} %00 %ff %ed%a0%80 x&tag=x`), ["tag"]],
     [words("GET /plants?q=", ` ${longSearch} %20 %E3%80%80%0A a%00 %ff %ed%a0%80 a&q=a`), ["q"]],
     // Words of accents only.
@@ -151,18 +136,12 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [["GET /tags?limit=-1", "GET /events?limit=1001"], ["limit"]],
     ["GET /events?limit=0&after=-1&include=id", ["after", "include", "limit"]],
     ["GET /events?limit=1", ["limit"], noBody, ["Accept", "text/event-stream"]],
+    ["GET /events", ["Last-Event-ID"], noBody, ["Last-Event-ID", "x", "-1"]],
   ],
   "a wrong bulk": [
-    [bulk, ["/1"], ["7", "null", "[]", '"Fern"', '{"name":"a",}'].map(withFern)],
-    [bulk, ["/1"], ["{]", '{"name":"a","id":01}', `${'{"name":"a"'.padEnd(4_096)}}`].map(withFern)],
-    [bulk, ["/1/name"], ['{"name":"a","n\\u0061me":"b"}'].map(withFern)],
-    [bulk, ["/1/__proto__"], ['{"name":"a","__proto__":{}}'].map(withFern)],
-    [
-      bulk,
-      ["/0/name", "/1/color", "/1/tag"],
-      [[{ name: "" }, { ...ivy, tag: null, color: 1 }, ivy]],
-    ],
-    [bulk, [""], ["", "{}", '{"name":"Fern"}', "null", "[", "[,]", "]", "[]", "[]]", "[]{}"]],
+    [bulk, ["/1"], ["7", "null", '{"name":"a",}', "{]", longPlant].map(withFern)],
+    [bulk, ["/0/name", "/1/color", "/1/tag"], [[{ name: "" }, { ...ivy, tag: null, color: 1 }]]],
+    [bulk, [""], ["", "{}", "null", "[", "[,]", "]", "[]", "[]{}"]],
     [bulk, [""], ['[{"name":"a"},]', '[{"name":"a"}}', '[{"name":"a"}{}]', '\ufeff[{"name":"a"}]']],
     [`${bulk}?include=id`, ["/0/name", "include"], [[{}]]],
     [bulk, 413, [below(10_001).map(() => ivy)]],
@@ -176,9 +155,7 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [bulkUpdate, 413, [{ ids: below(10_001), set }]],
     [bulkUpdate, ["/ids"], [{ set }, { ids: [], set }]],
     [bulkUpdate, ["/set"], [{ ids: [1] }, { ids: [1], set: {} }, { ids: [1], set: [] }]],
-    [bulkUpdate, ["/set/tag"], [{ ids: [1], set: { tag: null } }]],
-    [bulkUpdate, ["/set/id", "/set/name"], [{ ids: [1], set: { id: 2, name: "" } }]],
-    [bulkUpdate, ["/ids/0", "/more", "/set/name"], [{ ids: ["1"], set: { name: "" }, more: 1 }]],
+    [bulkUpdate, ["/ids/0", "/more", "/set/id", "/set/tag"], [wrongUpdate]],
   ],
 };
 
@@ -186,18 +163,15 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   test.each(Object.entries(refusals))("%s is refused, and changes nothing", async (_, rows) => {
     await grow("Fern");
     for (const [requests, expected, bodies = noBody, [name, ...values] = noHeader] of rows) {
-      const sent = [requests]
-        .flat()
-        .flatMap((request) =>
-          bodies.flatMap((body) =>
-            values.map((value) => ({ request, body, header: { [name]: value } })),
-          ),
-        );
-      for (const each of sent) {
-        const status = typeof expected === "number" ? expected : 400;
-        const reply = await call(each.request, status, each.body, each.header);
-        const places = status === expected ? expected : reply.errors;
-        expect({ ...each, places }).toEqual({ ...each, places: expected });
+      const status = typeof expected === "number" ? expected : 400;
+      for (const request of [requests].flat()) {
+        for (const body of bodies) {
+          for (const value of values) {
+            const reply = await call(request, status, body, { [name]: value });
+            const places = status === expected ? expected : reply.errors;
+            expect({ request, body, value, places }).toMatchObject({ places: expected });
+          }
+        }
       }
     }
     expect((await call("GET /me", 200)).json).toMatchObject({ plants: 1, lastEvent: 1 });
@@ -213,7 +187,7 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
       expect(headers.get("Access-Control-Max-Age")).toBe("86400");
       for (const method of others.split(" ")) {
         const refused = await anonymous(`${method} ${path}`, 405);
-        expect(methods(refused.header("Allow"))).toEqual(methods(allow));
+        expect(methods(refused.headers.get("Allow"))).toEqual(methods(allow));
       }
     },
   );
@@ -221,23 +195,21 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   test.each(publicPaths)("%s has GET and HEAD only, no token and no parameters", async (path) => {
     await anonymous(`GET ${path}`, 200);
     for (const method of ["POST", "OPTIONS"]) {
-      expect((await anonymous(`${method} ${path}`, 405)).header("Allow")).toBe("GET, HEAD");
+      expect((await anonymous(`${method} ${path}`, 405)).headers.get("Allow")).toBe("GET, HEAD");
     }
     expect((await anonymous(`GET ${path}?color=green`, 400)).errors).toEqual(["color"]);
   });
 
   test("path, method, token, scope, type, size, query and body are checked in this order", async () => {
     const wrong = ["{", { "Content-Type": "text/plain" }] as const;
-    await anonymous("GET /nothing-here", 404);
     await anonymous("PUT /nothing-here", 404, ...wrong);
     await anonymous("PUT /plants", 405, ...wrong);
     await anonymous("POST /plants?color=green", 401, ...wrong);
-    await anonymous("GET /plants?limit=x", 401);
     await anonymous("DELETE /plants/x", 401);
     await reader("POST /plants?color=green", 403, ...wrong);
     await reader("DELETE /plants/x", 403);
     const refused = await call("POST /plants?color=green", 415, ...wrong);
-    expect(refused.header("Accept")).toBe(json);
+    expect(refused.headers.get("Accept")).toBe(json);
     await call("POST /plants?color=green", 413, { name: "x".repeat(70_000) });
     expect((await call("POST /plants?color=green", 400, "{")).errors).toEqual(["", "color"]);
   });
@@ -250,43 +222,35 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
     const names = ["after", "color", "include", "limit", "order", "q", "tag"];
     expect((await call(`GET /plants?${query}`, 400)).errors).toEqual(names);
     const repeated = below(150).map((index) => `a${index}&a${index}`);
-    for (const reply of [
-      await call(`GET /plants?${repeated.join("&")}`, 400),
-      await call(bulk, 400, Array(150).fill({})),
-    ]) {
-      expect([reply.json.errors.length, reply.errors.length]).toEqual([100, 100]);
-    }
+    const reply = await call(`${bulk}?${repeated.join("&")}`, 400, Array(150).fill({}));
+    expect([reply.json.errors.length, reply.errors.length]).toEqual([100, 100]);
   });
 
   test("detail shows a name that reverses text or moves the cursor in its escaped form", async () => {
     const reply = await call("POST /plants", 400, { name: "Fern", "\u202eevil\u009b": 1 });
-    expect(reply.errors).toEqual(["/\u202eevil\u009b"]);
     expect(reply.json.detail).not.toMatch(/\p{Cc}|\p{Cf}/u);
   });
 
-  test.each(["; charset=utf-8", ";charset=UTF-8", ' ; charset="utf-8"'])(
-    "%s may follow the Content-Type",
-    async (parameter) => {
-      await call("POST /plants", 201, fern, { "Content-Type": `Application/JSON${parameter}` });
-    },
-  );
+  test("the Content-Type may say that the charset is UTF-8", async () => {
+    for (const parameter of ["; charset=utf-8", ';charset="UTF-8"', ";"]) {
+      await call("POST /plants", 201, ivy, { "Content-Type": `Application/JSON${parameter}` });
+    }
+  });
 
   test("the caller's X-Request-Id comes back, unless it is malformed or holds a token", async () => {
-    const isKept = async (id: string) => {
-      const headers = { "X-Request-Id": id };
-      const refused = await anonymous("GET /plants", 401, undefined, headers);
-      const taken = await call("GET /plants", 200, undefined, headers);
-      return [refused, taken].map((reply) => reply.header("X-Request-Id") === id);
-    };
-    for (const id of ["a", "-", "A-1._z", "x".repeat(128)]) {
-      expect([id, ...(await isKept(id))]).toEqual([id, true, true]);
-    }
+    const good = ["a", "A-1._z", "x".repeat(128)];
+    const malformed = ["x".repeat(129), "a b", "a/b", "\u00e9", ""];
     const tokens = [makeToken(), `Bearer-${makeToken()}`, makeToken().slice(0, 26)];
-    for (const id of ["x".repeat(129), "a b", "a/b", "a,b", 'a"b', "\u00e9", "", ...tokens]) {
-      expect([id, ...(await isKept(id))]).toEqual([id, false, false]);
+    const made = new Set<string | null>();
+    for (const id of [...good, ...malformed, ...tokens]) {
+      const sent = { "X-Request-Id": id };
+      for (const [ask, status] of [[anonymous, 401] as const, [call, 200] as const]) {
+        const { headers } = await ask("GET /plants", status, undefined, sent);
+        expect([id, headers.get("X-Request-Id") === id]).toEqual([id, good.includes(id)]);
+        made.add(headers.get("X-Request-Id"));
+      }
     }
-    const replies = await Promise.all([1, 2, 3].map(() => anonymous("GET /healthz", 200)));
-    expect(new Set(replies.map((reply) => reply.header("X-Request-Id"))).size).toBe(3);
+    expect(made.size).toBe(good.length + 2 * (malformed.length + tokens.length));
   });
 
   test.each([

@@ -1,6 +1,5 @@
 /** Tokens: who gets in, what a refusal shows, what a read-only token may do; who a token is. */
 import { expect, test } from "bun:test";
-import { makeSigningKey, sign } from "../openid-issuer.ts";
 import { bearer, onEachEngine } from "./garden.ts";
 
 const realm = 'Bearer realm="plants"';
@@ -18,11 +17,11 @@ const writes: readonly (readonly [request: string, body?: object])[] = [
 const operations = [...reads, ...others, ...writes.map(([request]) => request)];
 const unknown = `plant_${"0".repeat(49)}`;
 
-onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden }) => {
+onEachEngine(({ call, reader, stranger, anonymous, token, plant, list, service }) => {
   /** The challenge of a 401, and the body without its request id. */
   async function refuse(request: string, headers: Record<string, string> = {}) {
     const reply = await anonymous(request, 401, undefined, { "X-Request-Id": "same", ...headers });
-    return [reply.header("WWW-Authenticate"), reply.text] as const;
+    return [reply.headers.get("WWW-Authenticate"), reply.text] as const;
   }
 
   test.each(operations)("%s without a token, or with an unknown one, is 401", async (request) => {
@@ -31,13 +30,18 @@ onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden 
     expect(challenge).toBe(`${realm}, error="invalid_token"`);
   });
 
-  test("another scheme is 401, as without a token", async () => {
+  test("the scheme is taken in any case, another is 401, and nothing but the header is read", async () => {
     const good = await token();
+    for (const scheme of ["Bearer", "bearer", "BEARER  "]) {
+      await call("GET /plants", 200, undefined, { Authorization: `${scheme} ${good}` });
+    }
     const expected = await refuse("GET /plants");
     for (const scheme of ["Basic _", "Token _", "_", "Bearer", "Bearer_", "x Bearer _"]) {
       const Authorization = scheme.replace("_", good);
       expect(await refuse("GET /plants", { Authorization })).toEqual(expected);
     }
+    await anonymous(`GET /plants?access_token=${good}`, 401);
+    await anonymous("POST /plants", 401, { name: "Fern", access_token: good });
   });
 
   test("a malformed, expired or revoked token is 401, with the body of an unknown one", async () => {
@@ -46,28 +50,12 @@ onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden 
     const wrong = good.slice(0, -1) + (good.endsWith("0") ? "1" : "0");
     const expired = await service.makeToken({ user: "ann", expiresAtMs: Date.now() });
     const revoked = await service.makeToken({ user: "ann" });
-    await call("GET /plants", 200, undefined, bearer(revoked));
     await service.revoke(revoked);
     const malformed = ["plant_short", "a.b.c", `${unknown} x`, "x".repeat(8_000), `${good}x`];
     const expected = await refuse("GET /plants", bearer(unknown));
     for (const bad of [...malformed, wrong, expired, revoked, `${good}, Bearer ${good}`]) {
       expect(await refuse("GET /plants", bearer(bad))).toEqual(expected);
     }
-  });
-
-  test("the scheme is taken in any case, and nothing but the header is read", async () => {
-    const good = await token();
-    for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer   "]) {
-      await call("GET /plants", 200, undefined, { Authorization: `${scheme} ${good}` });
-    }
-    await anonymous(`GET /plants?access_token=${good}`, 401);
-    await anonymous("POST /plants", 401, { name: "Fern", access_token: good });
-  });
-
-  test("no JWT opens anything where no issuer is configured", async () => {
-    const exp = Math.floor(Date.now() / 1_000) + 60;
-    const jwt = await sign(await makeSigningKey(), { sub: "alice", scope: "write", exp });
-    await anonymous("GET /plants", 401, undefined, bearer(jwt));
   });
 
   test("a read-only token may read everything, and is 403 on every write, which changes nothing", async () => {
@@ -77,7 +65,7 @@ onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden 
     for (const [request, body] of writes) {
       const refused = await reader(request, 403, body);
       const challenge = `${realm}, error="insufficient_scope", scope="write"`;
-      expect(refused.header("WWW-Authenticate")).toBe(challenge);
+      expect(refused.headers.get("WWW-Authenticate")).toBe(challenge);
     }
     expect(await list()).toEqual(["Ivy"]);
   });
@@ -96,14 +84,13 @@ onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden 
     };
     // The token is looked up now, so that the next requests are admitted at once.
     expect(await begin()()).toBe(201);
-    const [sendUnchanged, sendForgotten, sendLate] = [begin(), begin(), begin()];
-    expect(await sendUnchanged()).toBe(201);
+    const [sendForgotten, sendLate] = [begin(), begin()];
     await service.makeToken({ user: "another" });
     await service.assembly.authenticator.refresh();
     expect(await sendForgotten()).toBe(201);
     await service.revoke(good);
     expect(await sendLate()).toBe(401);
-    expect((await reader("GET /plants", 200)).json).toHaveLength(3);
+    expect((await reader("GET /plants", 200)).json).toHaveLength(2);
   });
 
   test("/me shows user, garden, scope and expiry of the token, number of plants and last event", async () => {
@@ -122,21 +109,20 @@ onEachEngine(({ call, reader, anonymous, token, plant, list, service, ...garden 
   });
 
   test("every operation keeps to the garden of its token", async () => {
-    const { stranger } = garden;
     await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
     for (const path of ["/plants", "/plants?tag=shade", "/plants?q=fern", "/tags", "/events"]) {
       expect((await stranger(`GET ${path}`, 200)).json).toEqual([]);
     }
-    await stranger("GET /plants/1", 404);
-    await stranger("DELETE /plants/1", 404);
-    for (const sent of [{ ids: [1] }, { ids: [1], set: { tag: "x" } }]) {
-      const path = "set" in sent ? "bulk-update" : "bulk-delete";
-      expect((await stranger(`POST /plants/${path}`, 200, sent)).json.missing).toEqual([1]);
+    for (const request of ["GET /plants/1", "DELETE /plants/1"]) await stranger(request, 404);
+    const ids = { ids: [1] };
+    for (const { json } of [
+      await stranger("POST /plants/bulk-delete", 200, ids),
+      await stranger("POST /plants/bulk-update", 200, { ...ids, set: { tag: "x" } }),
+    ]) {
+      expect(json.missing).toEqual([1]);
     }
     await stranger("PUT /plants/1", 201, { name: "Other" });
     await stranger("POST /plants/bulk", 200, [{ name: "Another", id: 2 }]);
-    expect((await call("GET /plants?include=id", 200)).json).toEqual([
-      { id: 1, name: "Fern", tag: "shade" },
-    ]);
+    expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: "shade" }]);
   });
 });
