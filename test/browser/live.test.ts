@@ -15,8 +15,6 @@ import {
 
 const testGarden = useConsole();
 
-const many = Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" }));
-
 /** Somebody else, who changes the garden. */
 async function meet({ service, call }: OpenGarden, user: string) {
   const { garden } = await (await call("GET /me")).json();
@@ -30,19 +28,14 @@ async function meet({ service, call }: OpenGarden, user: string) {
 
 /** The rows in view, and where they are. */
 function readView(page: Page): Promise<(string | number)[][]> {
-  return page.evaluate(() => {
-    const rows = [...document.querySelectorAll("#rows .row")];
-    return rows
+  return page.evaluate(() =>
+    [...document.querySelectorAll("#rows .row")]
       .map((row): [string, number] => [
         row.querySelector(".number")?.textContent ?? "",
         Math.round(row.getBoundingClientRect().top),
       ])
-      .filter(([, top]) => top > 0 && top < innerHeight);
-  });
-}
-
-async function waitForNews(page: Page, text: string): Promise<void> {
-  await page.waitForSelector(`#news:text-is('${text}')`);
+      .filter(([, top]) => top > 0 && top < innerHeight),
+  );
 }
 
 testGarden(
@@ -79,24 +72,19 @@ testGarden(
     await inspect(page, "activity");
     await page.click("#activity a:text-is('Ficus elastica')");
     await page.waitForSelector("#plant-title:has-text('Ficus elastica')");
-    // The next change of one's own clears what is gone.
-    await page.click("#plant-delete");
-    await page.waitForSelector("#undo:has-text('“Ficus elastica” was deleted.')");
-    const left = ["Monstera deliciosa", "Rosmarinus officinalis", "Ocimum basilicum", "Fern"];
-    expect(await shownNames(page)).toEqual(left);
   },
 );
 
 testGarden(
-  "nothing moves what is in view: others' new plants wait behind a button, one's own are no news",
-  { plants: many },
+  "nothing moves what is in view: others' new plants wait behind a button",
+  { plants: Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" })) },
   async (garden) => {
     const { page } = garden;
     const bob = await meet(garden, "bob");
     await page.click("#newest");
     await page.waitForSelector(".row:has-text('Fig 300')");
     await bob("POST /plants", { name: "Ivy" });
-    await waitForNews(page, "1 new plant");
+    await page.waitForSelector("#news:text-is('1 new plant')");
     await waitForTitle(page, "301 plants");
 
     // In the middle of the list, with the pointer on a row.
@@ -104,15 +92,13 @@ testGarden(
     await page.mouse.wheel(0, 6_000);
     await page.waitForFunction(() => scrollY === 6_000);
     const before = await readView(page);
-    const pointed = await page.textContent("#rows .row:hover .number");
+    const [inView] = before[3] ?? [];
     await bob("POST /plants", { name: "Moss" });
     await bob("DELETE /plants/299");
-    const [inView] = before[3] ?? [];
     await bob(`DELETE /plants/${inView}`);
     await page.waitForSelector("#rows .deleted");
-    await waitForNews(page, "2 new plants");
+    await page.waitForSelector("#news:text-is('2 new plants')");
     expect(await readView(page)).toEqual(before);
-    expect(await page.textContent("#rows .row:hover .number")).toBe(pointed);
     await inspect(page, "live-news");
 
     await page.click("#news");
@@ -120,25 +106,6 @@ testGarden(
     expect((await shownNames(page)).slice(0, 4)).toEqual(["Moss", "Ivy", "Fig 300", "Fig 298"]);
     expect(await page.locator("#news, #rows .deleted").count()).toBe(0);
     await waitForTitle(page, "300 plants");
-
-    await page.evaluate(() => {
-      new MutationObserver(() => {
-        if (document.getElementById("news")) document.title = "news";
-      }).observe(document.body, { subtree: true, attributes: true, childList: true });
-    });
-    await page.click("#open-add");
-    await page.fill("#add-name", "Fern");
-    await page.click("#add-button");
-    await page.waitForSelector("#notice:has-text('“Fern” was added')");
-    const rows = Array.from({ length: 299 }, (_, index) => `Rose ${index}`);
-    const buffer = Buffer.from(["name", ...rows].join("\n"));
-    await page.setInputFiles("#import-file", { name: "r.csv", mimeType: "text/csv", buffer });
-    await page.click("#transfer-actions button:text-matches('^Add ')");
-    await waitForTitle(page, "600 plants");
-    // Later events come after these, which would have been shown by then.
-    await bob("PUT /plants/602", { name: "Last rose" });
-    await page.waitForSelector(".row:has-text('Last rose')");
-    expect(await page.title()).toBe("Plant Store");
   },
 );
 
@@ -153,12 +120,12 @@ testGarden(
     proxy.close();
     await page.waitForSelector("#offline:has-text('Not connected, trying again')");
     await inspect(page, "offline");
-    await call("POST /plants", JSON.stringify({ name: "Ivy", tag: "wall" }));
-    const next = await FaultyProxy.open(service.url, Number(new URL(proxy.url).port));
+    await call("POST /plants", { name: "Ivy", tag: "wall" });
+    const next = await FaultyProxy.open(service.url, proxy.port);
     await page.waitForSelector(".row:has-text('Ivy')");
     await page.waitForSelector("#offline", { state: "detached" });
     await waitForTitle(page, "6 plants");
-    expect(await page.textContent(".chip:has-text('wall')")).toBe("wall 1");
+    await page.waitForSelector(".chip:has-text('wall 1')");
     next.close();
   },
 );

@@ -1,15 +1,17 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
-import { afterAll, beforeAll, test } from "bun:test";
+import { afterAll, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
+import { serveHere } from "../end-to-end/running-service.ts";
 import { create } from "../storage/tested-storage.ts";
-import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
+import { isBrowserMissing, withPage } from "./browser.ts";
 
 let gardens = 0;
 
-export interface NewPlant {
+type Service = Awaited<ReturnType<typeof serveHere>>;
+
+interface NewPlant {
   readonly name: string;
   readonly tag?: string;
   /** One more than that of the plant before it, unless it is given. */
@@ -18,7 +20,7 @@ export interface NewPlant {
 
 /** A token to a garden of its own, unless another is named, that holds these plants. */
 export async function makeGarden(
-  service: RunningService,
+  service: Service,
   plants: readonly NewPlant[] = [],
   token: Partial<NewToken> = {},
 ): Promise<string> {
@@ -35,35 +37,24 @@ export async function makeGarden(
   return issued.token;
 }
 
-/** The names of the plants that the service has, by id. */
-export async function harvest(service: RunningService, token: string): Promise<string[]> {
-  const plants = await (await service.call("GET /plants", { token })).json();
-  return plants.map(({ name }: { name: string }) => name);
-}
-
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.fill("#token", token);
   await page.click("#sign-in-button");
   await page.waitForSelector("#garden:not([hidden]):not(:has(#loading))");
 }
 
-export async function signOut(page: Page): Promise<void> {
-  await page.click("#sign-out");
-  await page.waitForSelector("#sign-in:not([hidden])");
-}
-
 /** What a test of the console has: a garden of its own, and the page that shows it. */
 export interface OpenGarden {
-  readonly service: RunningService;
+  readonly service: Service;
   readonly page: Page;
   readonly token: string;
   /** Somebody else changes the garden. */
-  call(request: string, body?: string): Promise<Response>;
+  call(request: string, plant?: object): Promise<Response>;
   /** The names of the plants that the service has, by id. */
   stored(): Promise<string[]>;
 }
 
-export interface GardenOptions extends BrowserContextOptions {
+interface GardenOptions extends BrowserContextOptions {
   readonly plants?: readonly NewPlant[];
   readonly access?: Partial<NewToken>;
   /** Unless the test signs in by itself. */
@@ -72,30 +63,27 @@ export interface GardenOptions extends BrowserContextOptions {
 
 /** The tests of a file share a service. Returns what makes such a test. */
 export function useConsole() {
-  watchPages();
-  let service: RunningService;
-  beforeAll(async () => {
-    // Each thread hears of a revocation by itself, and a page may have another one than the test.
-    service = await startService({ args: ["--threads", "1"] });
-  });
-  afterAll(() => service?.[Symbol.asyncDispose]());
+  const serving = serveHere({ "base-path": "/garden/v1" });
+  afterAll(async () => (await serving)[Symbol.asyncDispose]());
 
   return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) => {
     const { plants, access, isSignedIn = true, ...pageOptions } = options;
     const runTest = async () => {
+      const service = await serving;
       const token = await makeGarden(service, plants, access);
-      await using opened = await openPage(`${service.url}/`, pageOptions);
-      const { page } = opened;
-      if (isSignedIn) await signIn(page, token);
-      await run({
-        service,
-        page,
-        token,
-        call: (request, body) => service.call(request, { token, ...(body && { body }) }),
-        stored: () => harvest(service, token),
+      const call: OpenGarden["call"] = (request, plant) =>
+        service.call(request, { token, ...(plant && { body: JSON.stringify(plant) }) });
+      const stored = async () => {
+        const listed: { name: string }[] = await (await call("GET /plants")).json();
+        return listed.map((plant) => plant.name);
+      };
+      await withPage(`${service.url}/`, pageOptions, async (page) => {
+        if (isSignedIn) await signIn(page, token);
+        await run({ service, page, token, call, stored });
       });
     };
-    test.skipIf(isBrowserMissing)(name, runTest);
+    // A browser on a busy machine takes its time.
+    test.skipIf(isBrowserMissing)(name, runTest, 300_000);
   };
 }
 
