@@ -11,7 +11,7 @@ const testGarden = useConsole();
 testGarden(
   "the reference, in a tab of its own, sends requests from a readable panel and keeps no token",
   {},
-  async ({ page, service, token, call, stored }) => {
+  async ({ page, service, token, stored }) => {
     const opening = page.context().waitForEvent("page");
     await page.click("text=API reference");
     const reference = await opening;
@@ -27,7 +27,7 @@ testGarden(
     expect([response.status(), response.url()]).toEqual([201, `${service.url}/plants`]);
     expect(await stored()).toEqual(["Monstera deliciosa"]);
     // The panel fills in examples, so whoever sends its DELETE unchanged must hit no plant.
-    const { paths } = await (await call("GET /openapi.json")).json();
+    const { paths } = await (await service.call("GET /openapi.json")).json();
     expect(paths["/plants/{id}"].delete.parameters[0].example).toBe(9_000_000_000_000_000);
     const kept = await reference.evaluate(() =>
       JSON.stringify({ ...localStorage, ...sessionStorage }),

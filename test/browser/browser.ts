@@ -15,50 +15,28 @@ const browser = endpoint.startsWith("ws:") ? await chromium.connect(endpoint) : 
 /** Then the tests of pages are skipped. */
 export const isBrowserMissing = skipsUnless(browser !== undefined, `no browser: ${endpoint}`);
 
-/** What pages did that they must not: errors, other hosts, breaches of their policy. */
-const troubles: string[] = [];
-
-/** Opening a page takes several times as long as loading another address, so tests share pages. */
-const idlePages = new Map<string, Page>();
-
 /** The only hosts that pages may call. */
 const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
-
-export async function withPage(
-  url: string,
-  options: BrowserContextOptions,
-  run: (page: Page) => Promise<void>,
-): Promise<void> {
-  const kind = JSON.stringify(options);
-  const page = idlePages.get(kind) ?? (await makePage(options));
-  idlePages.delete(kind);
-  troubles.length = 0;
-  await page.mouse.move(0, 0);
-  await page.goto(url);
-  await run(page);
-  expect(troubles).toEqual([]);
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-  await page.evaluate(() => {
-    sessionStorage.clear();
-    localStorage.clear();
-  });
-  idlePages.set(kind, page);
-}
 
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-async function makePage(options: BrowserContextOptions): Promise<Page> {
+/** Fails if the page, or one that it opens, has errors, calls other hosts or breaks its policy. */
+export async function withPage(
+  options: BrowserContextOptions,
+  run: (page: Page) => Promise<void>,
+): Promise<void> {
   if (!browser) throw new Error("There is no browser.");
-  const context = await browser.newContext({
+  await using context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: "reduce",
     ...options,
   });
   // A deadline, not a measure: the machine may be busy.
   context.setDefaultTimeout(60_000);
-  // Of all its pages: one may open another.
+  const troubles: string[] = [];
   context.on("weberror", (webError) => troubles.push(`error: ${webError.error().message}`));
+  // Breaches of a policy are among them.
   context.on("console", (message) => {
     const isRefusal =
       refusal.test(message.text()) && /\/(?:plants|me|tags|events)\b/.test(message.location().url);
@@ -68,14 +46,8 @@ async function makePage(options: BrowserContextOptions): Promise<Page> {
     const { hostname, protocol } = new URL(request.url());
     if (protocol !== "data:" && !ownHosts.includes(hostname)) troubles.push(request.url());
   });
-  await context.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
-      setTimeout(() => {
-        throw new Error(`policy: ${violatedDirective} ${blockedURI}`);
-      });
-    });
-  });
-  return context.newPage();
+  await run(await context.newPage());
+  expect(troubles).toEqual([]);
 }
 
 /**

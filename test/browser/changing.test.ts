@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { inspect } from "./browser.ts";
 import {
   deletePlants,
-  makeGarden,
+  makeClient,
   openCard,
   setHidden,
   shownNames,
@@ -130,8 +130,8 @@ testGarden(
 testGarden(
   "deleting shows what somebody else has made of it, and the focused button keeps that",
   { plants: [{ name: "Fern", tag: "hall" }, { name: "Ivy" }] },
-  async ({ page, call, stored }) => {
-    const rename = (name: string) => call("PUT /plants/1", { name });
+  async ({ page, store, stored }) => {
+    const rename = (name: string) => store.put(1, { name });
     // A hidden page has no stream, so it hears nothing of what others do.
     await setHidden(page, true);
     await openCard(page, "Fern");
@@ -160,15 +160,16 @@ testGarden(
 
 testGarden(
   "a read-only token is offered no changes",
-  { access: { scope: "read", garden: "roses", expiresAtMs: Date.UTC(2099, 11, 31, 12) } },
-  async ({ page, token, service }) => {
-    expect(await page.textContent("#me")).toMatch(
-      /^garden-\d+ · garden roses · read only · expires December 31, 2099 at /,
-    );
+  { isSignedIn: false },
+  async ({ page, store, service, user: garden }) => {
+    const expiresAtMs = Date.UTC(2099, 11, 31, 12);
+    const reader = { user: "ann", garden, scope: "read", expiresAtMs } as const;
+    await signIn(page, (await makeClient(service, reader)).token);
+    const access = `ann · garden ${garden} · read only · expires December 31, 2099 at `;
+    expect(await page.textContent("#me")).toStartWith(access);
     await page.waitForSelector("#empty:has-text('this token can only read')");
-    await makeGarden(service, somePlants, { garden: "roses" });
-    await page.reload();
-    await signIn(page, token);
+    await store.create({ name: "Fern" });
+    await page.waitForSelector(".row:has-text('Fern')");
     for (const key of ["n", "x"]) await page.keyboard.press(key);
     await page.focus(".opener");
     await page.keyboard.press("Delete");
@@ -200,7 +201,7 @@ testGarden(
 testGarden(
   "editing works by keys, and list, tags and count show the change at once",
   { plants: somePlants },
-  async ({ page, call }) => {
+  async ({ page, store }) => {
     const { keyboard } = page;
     await page.focus(".opener:has-text('Ocimum')");
     await keyboard.press("Enter");
@@ -214,8 +215,7 @@ testGarden(
     await page.waitForSelector("#notice:has-text('“Ocimum sanctum” was saved.')");
     await page.waitForSelector(".opener:has-text('Ocimum sanctum'):focus");
     await page.waitForSelector(".chip:has-text('kitchen 2')");
-    const stored = await (await call("GET /plants/5")).json();
-    expect(stored).toEqual({ name: "Ocimum sanctum", tag: "kitchen" });
+    expect(await store.get(5)).toMatchObject({ name: "Ocimum sanctum", tag: "kitchen" });
 
     // Out of the list of its tag, too, and the keyboard goes on from somewhere.
     await page.click(".chip:has-text('kitchen')");
@@ -231,16 +231,15 @@ testGarden(
 testGarden(
   "editing starts from what the service has, and shows what somebody else changed in between",
   { plants: [{ name: "Fern", tag: "hall" }] },
-  async ({ page, call, stored }) => {
-    const change = (name: string, tag = "") => call("PUT /plants/1", { name, tag });
+  async ({ page, store, stored }) => {
     const saveAfter = async (name: string) => {
-      await change(name);
+      await store.put(1, { name });
       await page.click("#edit-save");
       await page.waitForSelector(`#plant:has-text('“${name}”')`);
       expect(await stored()).toEqual([name]);
     };
     await setHidden(page, true);
-    await change("Tree fern", "shade");
+    await store.put(1, { name: "Tree fern", tag: "shade" });
     await openCard(page, "Fern");
     await page.waitForSelector("#plant-title:has-text('Tree fern')");
     await page.click("#plant-edit");
@@ -264,9 +263,9 @@ testGarden(
 testGarden(
   "editing asks before it drops text, and adds a plant again that somebody deleted",
   { plants: somePlants.slice(0, 3) },
-  async ({ page, call, stored }) => {
+  async ({ page, store, stored }) => {
     await setHidden(page, true);
-    await call("DELETE /plants/1");
+    await store.delete(1);
     await openCard(page, "Monstera");
     await page.waitForSelector("#plant-note:has-text(' deleted this plant (')");
     expect(await page.locator("#plant button:visible").allTextContents()).toEqual([
@@ -284,7 +283,7 @@ testGarden(
     await page.waitForSelector("#confirm-title:has-text('Discard your changes?')");
     await page.keyboard.press("Escape");
     await page.waitForSelector("#confirm", { state: "hidden" });
-    await call("DELETE /plants/2");
+    await store.delete(2);
     await page.click("#edit-save");
     await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
     await page.waitForSelector("#edit-resume:focus");

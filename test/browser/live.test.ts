@@ -4,8 +4,7 @@ import type { Page } from "playwright-core";
 import { FaultyProxy } from "../faulty-proxy.ts";
 import { inspect } from "./browser.ts";
 import {
-  makeGarden,
-  type OpenGarden,
+  makeClient,
   shownNames,
   signIn,
   somePlants,
@@ -14,17 +13,6 @@ import {
 } from "./signed-in.ts";
 
 const testGarden = useConsole();
-
-/** Somebody else, who changes the garden. */
-async function meet({ service, call }: OpenGarden, user: string) {
-  const { garden } = await (await call("GET /me")).json();
-  const token = await makeGarden(service, [], { user, garden });
-  return async (request: string, plant?: object) => {
-    const body = plant && JSON.stringify(plant);
-    const { status } = await service.call(request, { token, ...(body && { body }) });
-    expect(status).toBeLessThan(300);
-  };
-}
 
 /** The rows in view, and where they are. */
 function readView(page: Page): Promise<(string | number)[][]> {
@@ -41,19 +29,18 @@ function readView(page: Page): Promise<(string | number)[][]> {
 testGarden(
   "what others do appears in the list and, line by line, as activity: who did what and when",
   { plants: somePlants.slice(0, 5) },
-  async (garden) => {
-    const { page } = garden;
-    const bob = await meet(garden, "bob");
-    const carol = await meet(garden, "carol");
-    await bob("POST /plants", { name: "Fern", tag: "shade" });
-    await bob("POST /plants", { name: "Ivy" });
+  async ({ page, service, user: garden }) => {
+    const { store: bob } = await makeClient(service, { user: "bob", garden });
+    const { store: carol } = await makeClient(service, { user: "carol", garden });
+    await bob.create({ name: "Fern", tag: "shade" });
+    await bob.create({ name: "Ivy" });
     await page.waitForSelector("#rows .row:has-text('Ivy')");
     await waitForTitle(page, "7 plants");
     await page.focus(".opener:has-text('Ficus')");
     const before = await readView(page);
-    await carol("PUT /plants/2", { name: "Ficus elastica", tag: "hall" });
+    await carol.put(2, { name: "Ficus elastica", tag: "hall" });
     await page.waitForSelector(".row:has-text('hall') .opener:has-text('Ficus elastica'):focus");
-    await carol("DELETE /plants/3");
+    await carol.delete(3);
     await page.waitForSelector("#rows .deleted:has-text('Dryopteris')");
     await waitForTitle(page, "6 plants");
     expect(await readView(page)).toEqual(before);
@@ -66,7 +53,7 @@ testGarden(
       "carol changed Ficus lyrata → Ficus elastica (tag living room → hall)",
       "bob added 2 plants: Ivy, Fern",
     ]);
-    await bob("DELETE /plants/7");
+    await bob.delete(7);
     await page.waitForSelector("#activity-list li:has-text('bob deleted Ivy')");
     expect(await page.locator("#activity time").first().textContent()).toMatch(/^\d+:\d\d [AP]M$/);
     await inspect(page, "activity");
@@ -78,12 +65,10 @@ testGarden(
 testGarden(
   "nothing moves what is in view: others' new plants wait behind a button",
   { plants: Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" })) },
-  async (garden) => {
-    const { page } = garden;
-    const bob = await meet(garden, "bob");
+  async ({ page, store: bob }) => {
     await page.click("#newest");
     await page.waitForSelector(".row:has-text('Fig 300')");
-    await bob("POST /plants", { name: "Ivy" });
+    await bob.create({ name: "Ivy" });
     await page.waitForSelector("#news:text-is('1 new plant')");
     await waitForTitle(page, "301 plants");
 
@@ -93,9 +78,9 @@ testGarden(
     await page.waitForFunction(() => scrollY === 6_000);
     const before = await readView(page);
     const [inView] = before[3] ?? [];
-    await bob("POST /plants", { name: "Moss" });
-    await bob("DELETE /plants/299");
-    await bob(`DELETE /plants/${inView}`);
+    await bob.create({ name: "Moss" });
+    await bob.delete(299);
+    await bob.delete(Number(inView));
     await page.waitForSelector("#rows .deleted");
     await page.waitForSelector("#news:text-is('2 new plants')");
     expect(await readView(page)).toEqual(before);
@@ -112,7 +97,7 @@ testGarden(
 testGarden(
   "the page says that the service is away, and goes on",
   { plants: somePlants.slice(0, 5), isSignedIn: false },
-  async ({ page, service, token, call }) => {
+  async ({ page, service, token, store }) => {
     const proxy = await FaultyProxy.open(service.url);
     await page.goto(`${proxy.url}/`);
     await signIn(page, token);
@@ -120,7 +105,7 @@ testGarden(
     proxy.close();
     await page.waitForSelector("#offline:has-text('Not connected, trying again')");
     await inspect(page, "offline");
-    await call("POST /plants", { name: "Ivy", tag: "wall" });
+    await store.create({ name: "Ivy", tag: "wall" });
     const next = await FaultyProxy.open(service.url, proxy.port);
     await page.waitForSelector(".row:has-text('Ivy')");
     await page.waitForSelector("#offline", { state: "detached" });
