@@ -16,13 +16,13 @@ function event(seq: number, what: string, text: string, user = "bob", minutes = 
   return { seq, type, at, user, plant: { id: BigInt(id), name, tag } };
 }
 
-/** A service with these events, which keeps those from `oldest` on. */
-function makeActivity(events: readonly PlantEvent[], oldest = 1) {
+/** A service with these events. */
+function makeActivity(events: readonly PlantEvent[]) {
   const asked: number[] = [];
   const activity = new Activity({
     async eventsBefore(seq = events.length + 1, limit = 200) {
       asked.push(limit);
-      return events.slice(Math.max(oldest - 1, seq - 1 - limit), seq - 1);
+      return events.slice(Math.max(0, seq - 1 - limit), seq - 1);
     },
   });
   const lines = () =>
