@@ -69,14 +69,16 @@ describe("CSV", () => {
   });
 });
 
+const latin1 = (text: string) => Buffer.from(text, "latin1");
 const utf16 = (text: string) => Buffer.from(text, "utf16le");
 
 test.each<[string, Buffer, string]>([
-  ["an Excel workbook", Buffer.from("PK\x03\x04\x14\0\0\0"), "is an Excel workbook"],
-  ["compressed", Buffer.from("\x1f\x8b\b\0\0\0\0\0", "latin1"), "Unpack it with gunzip"],
+  ["an Excel workbook", latin1("PK\x03\x04\x14\0\0\0"), "is an Excel workbook"],
+  ["an old workbook", latin1("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "is an Excel workbook"],
+  ["compressed", latin1("\x1f\x8b\b\0\0\0\0\0"), "Unpack it with gunzip"],
   ["UTF-16", utf16("name,tag\n"), "The file is UTF-16, not UTF-8. Save it as UTF"],
   ["UTF-16, big-endian, with a mark", utf16("\uFEFF{}\n").swap16(), "The file is UTF-16"],
-  ["Latin-1", Buffer.from("name\nCafé\n", "latin1"), "The file is not UTF-8."],
+  ["Latin-1", latin1("name\nCafé\n"), "The file is not UTF-8."],
   ["cut off within a character", Buffer.from("name\nCafé").subarray(0, -1), "not UTF-8"],
 ])("a file that is %s is called that, in any format", (_what, bytes, message) => {
   for (const format of formats) expect(() => readAll(format, bytes)).toThrow(message);

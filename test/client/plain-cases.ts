@@ -76,6 +76,7 @@ export const plainCases: ClientCases = {
     const tags = Array.from({ length: 1_002 }, (_, index) => `tag ${10_000 + index}`);
     await store.createMany([...tags, "", "tag 10000"].map((tag) => ({ name: "Fern", tag })));
     assert.equal((await collect(store.list({ pageSize: 1_100 }))).length, 1_004);
+    assert.equal((await store.page({ limit: 1_100 })).next, 1_000n);
     const counts = await collect(store.tags());
     assert.deepEqual(counts.slice(0, 2), [
       { tag: "", plants: 1 },
