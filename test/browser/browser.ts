@@ -36,7 +36,6 @@ export async function withPage(
   context.setDefaultTimeout(60_000);
   const troubles: string[] = [];
   context.on("weberror", (webError) => troubles.push(`error: ${webError.error().message}`));
-  // Breaches of a policy are among them.
   context.on("console", (message) => {
     const isRefusal =
       refusal.test(message.text()) && /\/(?:plants|me|tags|events)\b/.test(message.location().url);
@@ -45,6 +44,13 @@ export async function withPage(
   context.on("request", (request) => {
     const { hostname, protocol } = new URL(request.url());
     if (protocol !== "data:" && !ownHosts.includes(hostname)) troubles.push(request.url());
+  });
+  await context.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
+      setTimeout(() => {
+        throw new Error(`policy: ${violatedDirective} ${blockedURI}`);
+      });
+    });
   });
   await run(await context.newPage());
   expect(troubles).toEqual([]);
