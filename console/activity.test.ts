@@ -1,5 +1,5 @@
 /** Who did what: lines that tell the truth, and events that are read in any order. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { PlantStoreProblem } from "../client/problem-error.ts";
 import { openState, until, url } from "../test/open-state.ts";
 import { Activity } from "./activity.ts";
@@ -16,13 +16,13 @@ function event(seq: number, what: string, text: string, user = "bob", minutes = 
   return { seq, type, at, user, plant: { id: BigInt(id), name, tag } };
 }
 
-/** A service with these events, which keeps those from `oldest` on. */
-function makeActivity(events: readonly PlantEvent[], oldest = 1) {
+/** A service with these events. */
+function makeActivity(events: readonly PlantEvent[]) {
   const asked: number[] = [];
   const activity = new Activity({
     async eventsBefore(seq = events.length + 1, limit = 200) {
       asked.push(limit);
-      return events.slice(Math.max(oldest - 1, seq - 1 - limit), seq - 1);
+      return events.slice(Math.max(0, seq - 1 - limit), seq - 1);
     },
   });
   const lines = () =>
@@ -79,32 +79,23 @@ test("the last events are whole, although a page of long names ends early", asyn
   expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: 200 }, (_, at) => at + 101));
 });
 
+const gone = new PlantStoreProblem({
+  status: 410,
+  headers: new Headers({ "content-type": "application/problem+json" }),
+  text: '{"type":"urn:plantstore:problem:gone","detail":"It is gone."}',
+});
+
 test("events before one that is no longer kept are read from the oldest on, without a loop", async () => {
-  const token = await makeGarden([]);
-  const requests: string[] = [];
-  const api = new Api({
-    url,
-    token,
-    async fetch(target, init) {
-      const { pathname, searchParams } = new URL(target);
-      if (pathname !== "/events") return fetch(target, init);
-      requests.push(String(searchParams.get("after")));
-      const events = [1_000_101, 1_000_102].map((seq) => ({
-        ...event(seq, "created", "1 Fern"),
-        plant: { id: 1, name: "Fern", tag: "" },
-      }));
-      if (searchParams.has("after")) {
-        const body = { type: "urn:plantstore:problem:gone", detail: "It is gone." };
-        const headers = { "content-type": "application/problem+json" };
-        return new Response(JSON.stringify(body), { status: 410, headers });
-      }
-      return Response.json(events);
-    },
+  const api = new Api({ url, token: "t" });
+  const kept = [1_000_101, 1_000_102].map((seq) => event(seq, "created", "1 Fern"));
+  using read = spyOn(api, "eventPage").mockImplementation(async ({ after } = {}) => {
+    if (after !== undefined) throw gone;
+    return { events: kept, next: undefined };
   });
-  const events = await api.eventsBefore(1_000_103);
-  expect(events.map(({ seq }) => seq)).toEqual([1_000_101, 1_000_102]);
+  expect(await api.eventsBefore(1_000_103)).toEqual(kept);
   expect(await api.eventsBefore(1_000_101)).toEqual([]);
-  expect(requests).toEqual(["999902", "null", "999900", "null"]);
+  const asked = read.mock.calls.map(([options]) => options?.after);
+  expect(asked).toEqual([999_902, undefined, 999_900, undefined]);
 });
 
 test("a feed waits for responses, goes on where it stopped while it was hidden, and skips what it missed", async () => {
@@ -121,31 +112,15 @@ test("a feed waits for responses, goes on where it stopped while it was hidden, 
       return response;
     },
   });
-  const asked: (number | undefined)[] = [];
-  let isGone = false;
-  const feed = new Feed(
-    {
-      me: (options) => api.me(options),
-      async *events(options = {}) {
-        asked.push(options.after);
-        const problem = { type: "urn:plantstore:problem:gone", detail: "It is gone." };
-        const headers = new Headers({ "content-type": "application/problem+json" });
-        if (isGone) {
-          isGone = false;
-          throw new PlantStoreProblem({ status: 410, headers, text: JSON.stringify(problem) });
-        }
-        yield* api.events(options);
-      },
+  using follow = spyOn(api, "events");
+  const feed = new Feed(api, {
+    onEvents: (events) => seen.push(...events.map(({ plant }) => plant.name)),
+    isBusy() {
+      looks++;
+      return api.isWriting;
     },
-    {
-      onEvents: (events) => seen.push(...events.map(({ plant }) => plant.name)),
-      isBusy() {
-        looks++;
-        return api.isWriting;
-      },
-      onMissed: () => seen.push("missed"),
-    },
-  );
+    onMissed: () => seen.push("missed"),
+  });
   feed.start((await api.me()).lastEvent);
   await api.create({ name: "Ivy" });
   expect(seen).toEqual([]);
@@ -156,12 +131,14 @@ test("a feed waits for responses, goes on where it stopped while it was hidden, 
   await until(() => seen.includes("Moss"));
   feed.setHidden(true);
   await api.create({ name: "Rose" });
-  isGone = true;
+  follow.mockImplementationOnce(() => {
+    throw gone;
+  });
   feed.setHidden(false);
   await until(() => seen.includes("missed"));
   await api.create({ name: "Sage" });
   await until(() => seen.includes("Sage"));
   feed.setHidden(true);
   expect(seen).toEqual(["Ivy", "Moss", "missed", "Sage"]);
-  expect(asked).toEqual([1, 2, 3, 4]);
+  expect(follow.mock.calls.map(([options]) => options?.after)).toEqual([1, 2, 3, 4]);
 });

@@ -7,16 +7,12 @@ import { Session } from "./session.ts";
 const { service, fetch, makeGarden } = openState();
 
 function makeStorage() {
-  const items: Record<string, string> = {};
+  const items = new Map<string, string>();
   return {
     items,
-    getItem: (key: string) => items[key] ?? null,
-    setItem: (key: string, value: string) => {
-      items[key] = value;
-    },
-    removeItem: (key: string) => {
-      delete items[key];
-    },
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
   };
 }
 
@@ -33,7 +29,7 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
     await session.signIn(text, true);
     expect([session.error.value, session.isSignedIn.value]).toEqual([error, false]);
   }
-  expect(storage.items).toEqual({});
+  expect(storage.items).toBeEmpty();
   const token = await makeGarden(["Fern"], { user: "alice" });
   await session.signIn(` Bearer ${token}`, true);
   expect((await me).user).toBe("alice");
@@ -46,7 +42,7 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
   void last.api.me();
   await last.signIn(`export PLANTSTORE_TOKEN="${token}"`, false);
   await until(() => last.isSignedIn.value);
-  expect(storage.items).toEqual({});
+  expect(storage.items).toBeEmpty();
 });
 
 test("a session says that a proxy wants people to sign in", async () => {

@@ -1,36 +1,52 @@
 /** The console's state without a browser, on the real service without its socket. */
+import { Api } from "../console/api.ts";
+import { Garden } from "../console/garden.ts";
+import { dismissUndo } from "../console/message.ts";
+import { describeSize } from "../console/words.ts";
 import type { NewToken } from "../src/auth/opaque-token.ts";
-import { openService, type TestService } from "./contract/garden.ts";
+import { openService } from "./contract/garden.ts";
 import { create } from "./storage/tested-storage.ts";
 
 export const url = "http://plants.test/";
 
-export interface OpenState {
-  readonly service: TestService;
-  /** Sends the requests of a client to the service. */
-  readonly fetch: (target: string, init: RequestInit) => Promise<Response>;
-  /** A token to a garden that has these plants. */
-  makeGarden(names: readonly string[], token?: Partial<NewToken>): Promise<string>;
-}
-
 let gardens = 0;
 
-export function openState(): OpenState {
+export function openState() {
   const service = openService("SQLite");
-  return {
-    service,
-    fetch: (target, init) => service.fetch(`${init.method} ${target.slice(url.length - 1)}`, init),
-    async makeGarden(names, token = {}) {
-      const user = `user-${++gardens}`;
-      const { garden = user } = token;
-      const writes = names.map((text, index) => {
-        const [name = "", tag = ""] = text.split(":");
-        return create({ garden, id: BigInt(index + 1), name, tag });
-      });
-      await service.storage.apply(writes);
-      return service.makeToken({ user, ...token, garden });
-    },
-  };
+  /** Sends the requests of a client to the service. */
+  const fetch = (target: string, init: RequestInit) =>
+    service.fetch(`${init.method} ${target.slice(url.length - 1)}`, init);
+
+  /** A token to a garden that has these plants, such as `Fern:shade`. */
+  async function makeGarden(plants: readonly string[], token: Partial<NewToken> = {}) {
+    const user = `user-${++gardens}`;
+    const { garden = user } = token;
+    const writes = plants.map((text, index) => {
+      const [name = "", tag = ""] = text.split(":");
+      return create({ garden, id: BigInt(index + 1), name, tag });
+    });
+    await service.storage.apply(writes);
+    return service.makeToken({ user, ...token, garden });
+  }
+
+  /** The page's own garden, with the first plants of a list. */
+  async function openGarden(plants: readonly string[], query = {}) {
+    const api = new Api({ url, token: await makeGarden(plants), fetch });
+    const garden = new Garden(api);
+    const { list } = garden;
+    dismissUndo();
+    garden.show(query);
+    await until(() => list.value.isLoaded || list.value.error.value !== undefined);
+    return {
+      api,
+      garden,
+      title: () => describeSize(list.value, garden.summary.value),
+      shown: () => list.value.plants.map(({ name }) => name),
+      stored: async () => (await api.page()).plants.map(({ name, tag }) => `${name}:${tag}`),
+    };
+  }
+
+  return { service, fetch, makeGarden, openGarden };
 }
 
 /** What a message says. */

@@ -3,10 +3,6 @@ import { expect, test } from "bun:test";
 import { PlantStore } from "../plant-store.ts";
 import { Importer, makeImportKey } from "./importer.ts";
 
-function importThree(response: Response) {
-  return importAll(["Fern", "Moss", "Ivy"], async () => response);
-}
-
 async function importAll(
   names: readonly string[],
   fetch: (url: string, init: RequestInit) => Promise<Response>,
@@ -21,25 +17,21 @@ async function importAll(
 
 test("a full garden ends the import, after every result of its request was counted", async () => {
   const full = { status: 507, code: "storage-full", detail: "The garden is full." };
-  const response = Response.json([full, { status: 201, id: 1 }, full]);
-  const { error, importer } = await importThree(response);
+  const idless = { status: 409, code: "conflict", detail: "No id is left to assign." };
+  const { error, importer } = await importAll(["Fern", "Moss", "Ivy", "Rose"], async () =>
+    Response.json([full, { status: 201, id: 1 }, full, idless]),
+  );
   expect(error).toBe("The garden is full.");
-  expect(importer).toMatchObject({ stored: 1, refused: [], isDone: false });
+  const refused = [{ line: 5, error: "No id is left to assign." }];
+  expect(importer).toMatchObject({ stored: 1, refused, isDone: false });
 });
 
 test("a full disk ends it, too", async () => {
   const type = "urn:plantstore:problem:storage-full";
   const headers = { "content-type": "application/problem+json" };
   const problem = Response.json({ type, detail: "Nothing was changed." }, { status: 507, headers });
-  expect((await importThree(problem)).error).toBe("The service's disk is full. Make room there.");
-});
-
-test("a row that the service refuses is listed with its reason", async () => {
-  const detail = "No id is left to assign. Send one with the plant.";
-  const refused = { status: 409, code: "conflict", detail };
-  const created = { status: 201, id: 1 };
-  const { importer } = await importThree(Response.json([created, refused, created]));
-  expect(importer.refused).toEqual([{ line: 3, error: detail }]);
+  const { error } = await importAll(["Fern"], async () => problem);
+  expect(error).toBe("The service's disk is full. Make room there.");
 });
 
 test("rows whose first response was lost were added by this import, not by an earlier one", async () => {

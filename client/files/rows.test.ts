@@ -24,17 +24,11 @@ describe("CSV", () => {
       plain(5, "盆栽"),
     ],
     [
-      "semicolons between its fields",
-      'Tag;name;id\nshade;"Fern; tall, wide";7\n;Moss;\n',
-      { line: 2, draft: { name: "Fern; tall, wide", tag: "shade", id: 7n } },
-      plain(3, "Moss"),
+      "semicolons between its fields, and rows of nothing else, as spreadsheets write them",
+      ';;\r\nTag;name;id\r\nshade;"Fern; tall, wide";7\r\n;;\r\n;Moss;\n;;;;\r\n',
+      { line: 3, draft: { name: "Fern; tall, wide", tag: "shade", id: 7n } },
+      plain(5, "Moss"),
     ],
-    [
-      "rows of nothing but separators, as spreadsheets write them",
-      ";;\r\nid;name;tag\r\n;;\r\n;Fern;\r\n;;;;\r\n",
-      plain(4, "Fern"),
-    ],
-    ["separators for names", "name\n;\n,\n", plain(2, ";")],
     [
       "blank lines in one column, where a row of quotes is an empty name",
       'name\r\n\r\n\n""\nFern\n',
@@ -45,7 +39,7 @@ describe("CSV", () => {
     expect<unknown>(readAll("csv", text)).toEqual(rows);
   });
 
-  test.each(['5" pot,1', 'a"b",1', "a\rb,1", '"a"b,1', '"a" ,1', "Fern", '"Rose\nred",007'])(
+  test.each(["Moss,1.0", "Moss,007", '5" pot,1', "a\rb,1", '"a" ,1', "Fern", '"Rose\nred",007'])(
     "reports the bad record %j, and goes on with the next",
     (bad) => {
       const read = readAll("csv", `name,id\n${bad}\nIvy,-7\n`);
@@ -53,17 +47,9 @@ describe("CSV", () => {
     },
   );
 
-  test.each(["1.0", "007", "-0", " 5", "+6", "1e2"])("reports %j, which is no id", (id) => {
-    expect(readAll("csv", `name,id\nMoss,${id}\n`)).toEqual([
-      { line: 2, error: expect.stringContaining("the id must be an integer") },
-    ]);
-  });
-
   test.each([
-    ["is never closed", '"Rose,sun\n', "Fern,shade\n".repeat(20_000)],
-    ["is closed by the next that opens", '"Rose,sun\n', 'Lily,"half\nFern,shade\nlight"\n'],
+    ["is never closed", '"Rose,sun\n', "Fern,shade\n"],
     ["is closed in a later field", '"Rose,sun\n', 'Lily",half,"\nFern,shade\n",\n'],
-    ["has the file end within it", '"Rose\n', "Fern,shade"],
   ])("takes nothing for a plant after a quote that %s", (_what, bad, rest) => {
     expect(readAll("csv", `name,tag\nMoss,\n${bad}${rest}`)).toEqual([
       plain(2, "Moss"),
@@ -73,7 +59,6 @@ describe("CSV", () => {
 
   test.each([
     ["name,color\n", 'Remove the column "color".'],
-    ["name,name\n", 'Remove the column "name".'],
     ["Fern,shade\n", '"Fern,shade".'],
     ['{"name":"Fern"}\n', "Is it JSON?"],
     ["\r\n\n", "This one is empty."],
@@ -84,21 +69,16 @@ describe("CSV", () => {
   });
 });
 
+const latin1 = (text: string) => Buffer.from(text, "latin1");
 const utf16 = (text: string) => Buffer.from(text, "utf16le");
 
 test.each<[string, Buffer, string]>([
-  ["an Excel workbook", Buffer.from("PK\x03\x04\x14\0\0\0", "latin1"), "is an Excel workbook"],
-  [
-    "an old workbook",
-    Buffer.from("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "latin1"),
-    "is an Excel workbook",
-  ],
-  ["compressed", Buffer.from("\x1f\x8b\x08\0\0\0\0\0", "latin1"), "Unpack it with gunzip"],
+  ["an Excel workbook", latin1("PK\x03\x04\x14\0\0\0"), "is an Excel workbook"],
+  ["an old workbook", latin1("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), "is an Excel workbook"],
+  ["compressed", latin1("\x1f\x8b\b\0\0\0\0\0"), "Unpack it with gunzip"],
   ["UTF-16", utf16("name,tag\n"), "The file is UTF-16, not UTF-8. Save it as UTF"],
-  ["UTF-16 with a mark", utf16("\uFEFFname,tag\n"), "The file is UTF-16"],
-  ["UTF-16, big-endian", utf16("{}\n").swap16(), "The file is UTF-16"],
   ["UTF-16, big-endian, with a mark", utf16("\uFEFF{}\n").swap16(), "The file is UTF-16"],
-  ["Latin-1", Buffer.from("name\nCafé\n", "latin1"), "The file is not UTF-8."],
+  ["Latin-1", latin1("name\nCafé\n"), "The file is not UTF-8."],
   ["cut off within a character", Buffer.from("name\nCafé").subarray(0, -1), "not UTF-8"],
 ])("a file that is %s is called that, in any format", (_what, bytes, message) => {
   for (const format of formats) expect(() => readAll(format, bytes)).toThrow(message);
@@ -119,13 +99,10 @@ describe("JSON Lines", () => {
 
   test.each<[string, string]>([
     ["name,tag", "not a JSON object"],
-    ['{"name":"Fern"', "not a JSON object"],
-    ["[1]", "not a JSON object"],
     ['{"nam":"Fern","color":"green"}', 'no field "nam"; there is no field "color"'],
     ['{"name":"Fern","id":7,"i\\u0064":8}', "id is given twice"],
     ['{"name":"Fern","id":9223372036854775808}', "id must not be more than"],
     ['{"name":"","tag":null}', "name must not be empty; tag must be a string"],
-    ['{"name":"Fern","__proto__":1}', "__proto__"],
     ["[".repeat(60_000), "not a JSON object"],
   ])("report a bad line: %.40s", (bad, reason) => {
     const read = readAll("jsonl", `{"name":"Ivy"}\n${bad}\n{"name":"Fern"}\n`);
@@ -143,7 +120,6 @@ describe("JSON Lines", () => {
 
 describe("a JSON array", () => {
   test.each<[string, ...places: string[]]>([
-    ['[{"name":"Fern"},{"name":"Fern"}]', "1:2", "1:18"],
     ['\n[\n{"name":"Fern"},\n{"name":"Fern"}\n]\n\n', "3:1", "4:1"],
     ['[\n  {\n    "name": "Fern"\n  },\n  {"name":"Fern"}\n]', "2:3", "5:3"],
     [" [\n]\n"],
@@ -153,33 +129,22 @@ describe("a JSON array", () => {
     for (const row of read) expect(row).toMatchObject({ draft: { name: "Fern" } });
   });
 
-  test.each<[string, place: string, error: string]>([
+  test.each([
     ['\n{"name":"Ivy"}]', "1:17", "malformed here; nothing after it was read"],
-    [']\n{"name":"Ivy"}', "1:17", "malformed here"],
     [',\n  {"name":"Ivy",}]', "2:3", "not a JSON object"],
-    [",\n7]", "2:1", "not a JSON object"],
     [",\n]", "1:17", "malformed here"],
     ["", "1:17", "malformed here"],
-    [",", "1:17", "malformed here"],
   ])("that goes on with %j is malformed at %s", (rest, place, error) => {
-    const [first, ...others] = readAll("json", `[{"name":"Fern"}${rest}`);
+    const [first, bad, ...others] = readAll("json", `[{"name":"Fern"}${rest}`);
     expect(first).toEqual({ line: 1, column: 2, draft: { name: "Fern" } });
-    expect(others.map(({ line, column }) => `${line}:${column}`)).toEqual([place]);
-    expect(others).toMatchObject([{ error: expect.stringContaining(error) }]);
+    expect(`${bad?.line}:${bad?.column}`).toBe(place);
+    expect([bad, others]).toMatchObject([{ error: expect.stringContaining(error) }, []]);
   });
 });
 
 test("a file's extension says its format, or nothing", () => {
-  const names = [
-    "plants.CSV",
-    "plants.json",
-    "plants.jsonl",
-    "plants.ndjson",
-    "-",
-    "plants.csv.gz",
-  ];
-  const expected = ["csv", "json", "jsonl", "jsonl", undefined, undefined];
-  expect<unknown>(names.map(formatOf)).toEqual(expected);
+  const names = ["plants.CSV", "plants.json", "plants.jsonl", "plants.ndjson", "plants.csv.gz"];
+  expect(names.map(formatOf)).toEqual(["csv", "json", "jsonl", "jsonl", undefined]);
 });
 
 test("CSV starts with a byte order mark, and warns of what a spreadsheet takes for a formula", () => {

@@ -1,79 +1,40 @@
 /** A real Chromium for the tests, and pages in it that notice what a user should never meet. */
-import { afterEach, expect, setDefaultTimeout } from "bun:test";
+import { expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { skipsUnless } from "../skipping.ts";
-import { startChromium } from "./chromium.ts";
 
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");
 
 /** The address of the browser that all test files share, or why there is none. */
-const shared = process.env.PLANTSTORE_TEST_BROWSER;
-const own = shared === undefined ? await startChromium() : undefined;
-const endpoint = typeof own === "object" ? own.endpoint : (shared ?? own ?? "");
+const { PLANTSTORE_TEST_BROWSER: endpoint = "npm run test:all starts one" } = process.env;
 const browser = endpoint.startsWith("ws:") ? await chromium.connect(endpoint) : undefined;
 
 /** Then the tests of pages are skipped. */
 export const isBrowserMissing = skipsUnless(browser !== undefined, `no browser: ${endpoint}`);
 
-/** What pages did that they must not: errors, other hosts, breaches of their policy. */
-const troubles: string[] = [];
-
-/** The hooks of a test file that opens pages. */
-export function watchPages(): void {
-  // A browser on a busy machine takes its time.
-  setDefaultTimeout(300_000);
-  afterEach(() => expect(troubles.splice(0)).toEqual([]));
-}
-
-export interface OpenPage {
-  readonly page: Page;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-/** Opening a page takes several times as long as loading another address, so tests share pages. */
-const idlePages = new Map<string, Page>();
-
 /** The only hosts that pages may call. */
 const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
-
-export async function openPage(
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
-  const kind = JSON.stringify(options);
-  const page = idlePages.get(kind) ?? (await makePage(options));
-  idlePages.delete(kind);
-  await page.mouse.move(0, 0);
-  await page.goto(url);
-  return {
-    page,
-    async [Symbol.asyncDispose]() {
-      await page.unrouteAll({ behavior: "ignoreErrors" });
-      await page.evaluate(() => {
-        sessionStorage.clear();
-        localStorage.clear();
-      });
-      idlePages.set(kind, page);
-    },
-  };
-}
 
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-async function makePage(options: BrowserContextOptions): Promise<Page> {
+/** Fails if the page, or one that it opens, has errors, calls other hosts or breaks its policy. */
+export async function withPage(
+  options: BrowserContextOptions,
+  run: (page: Page) => Promise<void>,
+): Promise<void> {
   if (!browser) throw new Error("There is no browser.");
-  const context = await browser.newContext({
+  await using context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: "reduce",
     ...options,
   });
   // A deadline, not a measure: the machine may be busy.
   context.setDefaultTimeout(60_000);
-  // Of all its pages: one may open another.
+  const troubles: string[] = [];
   context.on("weberror", (webError) => troubles.push(`error: ${webError.error().message}`));
   context.on("console", (message) => {
     const isRefusal =
@@ -91,7 +52,8 @@ async function makePage(options: BrowserContextOptions): Promise<Page> {
       });
     });
   });
-  return context.newPage();
+  await run(await context.newPage());
+  expect(troubles).toEqual([]);
 }
 
 /**
@@ -103,8 +65,15 @@ export async function inspect(page: Page, name: string, rules?: string[]): Promi
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await takePicture(page, `${name}-${colorScheme}`);
-    const wanted = colorScheme === "light" ? rules : ["color-contrast"];
-    const barriers = await findBarriers(page, wanted);
+    const runOnly = colorScheme === "light" ? rules : ["color-contrast"];
+    const violations = await page.evaluate(async (runOnly) => {
+      const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
+      const options = { resultTypes: ["violations" as const], preload: false };
+      return (await axe.run({ ...options, ...(runOnly && { runOnly }) })).violations;
+    }, runOnly);
+    const barriers = violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
+    );
     expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
   }
   await page.emulateMedia({ colorScheme: null });
@@ -115,18 +84,4 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   if (process.env.PLANTSTORE_TEST_SCREENSHOTS !== "1") return;
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });
-}
-
-function findBarriers(page: Page, rules?: string[]): Promise<string[]> {
-  return page.evaluate(async (runOnly) => {
-    const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run({
-      resultTypes: ["violations"],
-      preload: false,
-      ...(runOnly && { runOnly }),
-    });
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`),
-    );
-  }, rules);
 }

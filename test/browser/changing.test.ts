@@ -1,11 +1,10 @@
 /** Changing plants in the console, one by one and many at a time, while others do, too. */
 import { expect } from "bun:test";
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 import { inspect } from "./browser.ts";
 import {
   deletePlants,
-  makeGarden,
-  type OpenGarden,
+  makeClient,
   openCard,
   setHidden,
   shownNames,
@@ -17,42 +16,16 @@ import {
 
 const testGarden = useConsole();
 
-/** The service gets the request; the page never sees the response. */
-async function loseResponse(route: Route): Promise<void> {
-  await route.fetch();
-  await route.abort();
-}
-
-function refuse(status: 401 | 429, type: string, retryAfterSeconds: number) {
-  const headers = {
-    "Content-Type": "application/problem+json",
-    "Retry-After": String(retryAfterSeconds),
-  };
-  return { status, headers, body: JSON.stringify({ type, detail: "Too soon." }) };
-}
-const limited = (seconds: number) => refuse(429, "urn:plantstore:problem:rate-limited", seconds);
-
 async function add(page: Page, name: string, id = ""): Promise<void> {
   await page.fill("#add-name", name);
   await page.fill("#add-id", id);
   await page.click("#add-button");
 }
 
-async function chooseFile(page: Page, lines: readonly string[], note: RegExp): Promise<void> {
-  const buffer = Buffer.from(lines.join("\r\n"));
-  await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/plain", buffer });
-  await page.locator("#transfer-note", { hasText: note }).waitFor();
-}
-
 async function openForm(page: Page, name: string): Promise<void> {
   await openCard(page, name);
   await page.click("#plant-edit");
   await page.waitForSelector("#edit-name:focus");
-}
-
-/** Somebody else. */
-async function change({ call }: OpenGarden, name: string, tag: string): Promise<void> {
-  expect((await call("PUT /plants/1", JSON.stringify({ name, tag }))).status).toBe(200);
 }
 
 function checkedNames(page: Page): Promise<string[]> {
@@ -70,7 +43,7 @@ testGarden(
     await add(page, "Monstera deliciosa");
     await page.waitForSelector("#notice:has-text('“Monstera deliciosa” was added with the id 1.')");
     await add(page, "Sequoia", "9007199254740993");
-    await page.waitForSelector("text=9007199254740993");
+    await page.waitForSelector(".row:has-text('9007199254740993')");
     await add(page, "Welwitschia", "-9223372036854775808");
     await page.waitForSelector(".row:has-text('Welwitschia')");
     expect(await shownNames(page)).toEqual(["Welwitschia", "Monstera deliciosa", "Sequoia"]);
@@ -79,7 +52,7 @@ testGarden(
 
     await page.fill("#add-tag", "t".repeat(101));
     await add(page, "Acer", "7x");
-    await page.waitForSelector("#add-id:is([aria-invalid=true], :invalid):focus");
+    await page.waitForSelector("#add-id:invalid:focus");
     await add(page, " ", "9223372036854775808");
     await page.waitForSelector("#add-name[aria-invalid=true]:focus");
     for (const field of ["name", "tag", "id"]) {
@@ -95,35 +68,25 @@ testGarden(
 );
 
 testGarden(
-  "a plant is stored once, however many responses are lost, refused, or not the service's",
+  "a plant whose response was lost is stored once, however often and when it is added again",
   {},
   async ({ page, stored }) => {
-    const addError = (text: string) => page.waitForSelector(`#add-error:has-text('${text}')`);
     await page.click("#first-add");
-    await page.route("**/plants", loseResponse);
+    await page.route("**/plants", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
     await add(page, "Acer");
-    await addError("did not respond");
+    await page.waitForSelector("#add-error:has-text('did not respond')");
     await page.unroute("**/plants");
     await add(page, "Betula");
     await page.waitForSelector("#notice:has-text('“Betula” was added')");
-    await page.fill("#add-name", "Acer");
-    for (const [response, error] of [
-      [limited(99), "Too soon."],
-      [{ contentType: "text/html", body: "<html>Sign in</html>" }, "responded, with status 200."],
-      [refuse(401, "about:blank", 0), "responded, with status 401."],
-    ] as const) {
-      await page.unroute("**/plants");
-      await page.route("**/plants", (route) => route.fulfill(response));
-      await page.click("#add-button");
-      await addError(error);
-    }
-    await page.unroute("**/plants");
-    await page.fill("#add-tag", "t".repeat(101));
-    await page.click("#add-button");
-    await page.waitForSelector("#add-tag[aria-invalid=true]");
-    await page.fill("#add-tag", "");
-    // It waits for as long as a rate limit says, if that is short.
-    await page.route("**/plants", (route) => route.fulfill(limited(1)), { times: 1 });
+    const headers = { "Content-Type": "application/problem+json", "Retry-After": "99" };
+    const body = '{"type":"urn:plantstore:problem:rate-limited","detail":"Too soon."}';
+    const limited = { status: 429, headers, body };
+    await page.route("**/plants", (route) => route.fulfill(limited), { times: 1 });
+    await add(page, "Acer");
+    await page.waitForSelector("#add-error:has-text('Too soon.')");
     await page.click("#add-button");
     await page.waitForSelector("#notice:has-text('“Acer” was added with the id 1.')");
     expect(await stored()).toEqual(["Acer", "Betula"]);
@@ -155,18 +118,15 @@ testGarden(
     await page.waitForSelector("#undo", { state: "hidden" });
     expect(await shownNames(page)).toEqual(names);
     expect(await stored()).toEqual(names);
-    await deletePlants(page, "Ficus lyrata");
-    await page.click("#undo-close");
-    await page.keyboard.press("z");
-    expect(await stored()).toHaveLength(13);
   },
 );
 
 testGarden(
   "deleting shows what somebody else has made of it, and the focused button keeps that",
   { plants: [{ name: "Fern", tag: "hall" }, { name: "Ivy" }] },
-  async ({ page, call, stored }) => {
-    const rename = (name: string) => call("PUT /plants/1", JSON.stringify({ name }));
+  async ({ page, store, stored }) => {
+    const rename = (name: string) => store.put(1, { name });
+    // A hidden page has no stream, so it hears nothing of what others do.
     await setHidden(page, true);
     await openCard(page, "Fern");
     await rename("Royal fern");
@@ -176,16 +136,13 @@ testGarden(
     await page.keyboard.press("Enter");
     await page.waitForSelector("#plant", { state: "hidden" });
     expect(await shownNames(page)).toEqual(["Royal fern", "Ivy"]);
-    // The list is old, too. And changed after the page looked again: only the service can notice.
-    await rename("Tree fern");
-    await page.focus(".opener:has-text('Royal')");
-    await page.keyboard.press("Delete");
-    await page.waitForSelector("#plant-title:has-text('Tree fern')");
+    // Changed after the page looked again: only the service can notice.
     await page.route("**/plants/1", async (route) => {
       if (route.request().method() === "DELETE") await rename("Last fern");
       await route.continue();
     });
-    await page.click("#plant-delete:text-is('Delete it anyway')");
+    await page.focus(".opener:has-text('Royal')");
+    await page.keyboard.press("Delete");
     await page.waitForSelector("#plant-title:has-text('Last fern')");
     expect(await stored()).toEqual(["Last fern", "Ivy"]);
     await page.unroute("**/plants/1");
@@ -197,20 +154,21 @@ testGarden(
 
 testGarden(
   "a read-only token is offered no changes",
-  { access: { scope: "read", garden: "roses", expiresAtMs: Date.UTC(2099, 11, 31, 12) } },
-  async ({ page, token, service }) => {
-    expect(await page.textContent("#me")).toMatch(
-      /^garden-\d+ · garden roses · read only · expires December 31, 2099 at /,
-    );
+  { isSignedIn: false },
+  async ({ page, store, service, user: garden }) => {
+    const expiresAtMs = Date.UTC(2099, 11, 31, 12);
+    const reader = { user: "ann", garden, scope: "read", expiresAtMs } as const;
+    await signIn(page, (await makeClient(service, reader)).token);
+    const access = `ann · garden ${garden} · read only · expires December 31, 2099 at `;
+    expect(await page.textContent("#me")).toStartWith(access);
     await page.waitForSelector("#empty:has-text('this token can only read')");
-    await makeGarden(service, somePlants, { garden: "roses" });
-    await page.reload();
-    await signIn(page, token);
-    const writing = "#add:visible, #open-add, #choose-file, #select, #plant-edit, #plant-delete";
+    await store.create({ name: "Fern" });
+    await page.waitForSelector(".row:has-text('Fern')");
     for (const key of ["n", "x"]) await page.keyboard.press(key);
-    expect(await page.locator(writing).count()).toBe(0);
     await page.focus(".opener");
     await page.keyboard.press("Delete");
+    const writing = "#add:visible, #open-add, #choose-file, #select, #plant-edit, #plant-delete";
+    expect(await page.locator(writing).count()).toBe(0);
     await page.keyboard.press("Enter");
     await page.waitForSelector("#plant[open]");
     expect(await page.locator(writing).count()).toBe(0);
@@ -218,46 +176,17 @@ testGarden(
 );
 
 testGarden(
-  "an import shows what it would do, names invalid rows, and sends nothing before it is told to",
-  {},
-  async ({ page, stored }) => {
-    await page.waitForSelector("#first-file");
-    const rows = ["id;name;tag", ";Aloe;hall", "x; ;", "1;Fern;hall", "7;=1+1;a tag, with commas"];
-    await chooseFile(page, rows, /^Nothing was sent: 1 of 4 rows is invalid\. Fix it and import/);
-    expect(await page.textContent("#transfer-problems li")).toMatch(/^Line 3 the id must be an/);
-    await inspect(page, "import-invalid");
-    await chooseFile(page, rows.toSpliced(2, 1), /^3 rows, all valid\./);
-    await page.locator("text=Aloe").first().waitFor();
-    expect(await stored()).toEqual([]);
-    await page.keyboard.press("Enter");
-    await waitForTitle(page, "3 plants");
-    await page.click("#transfer-actions button:text-is('Close')");
-    await page.waitForSelector("#garden-title:focus");
-  },
-);
-
-testGarden(
-  "editing works by keys, and list, tags and count show the change at once",
+  "editing shows the change at once in list, tags and count",
   { plants: somePlants },
-  async ({ page, call }) => {
-    const { keyboard } = page;
-    await page.focus(".opener:has-text('Ocimum')");
-    await keyboard.press("Enter");
-    await page.focus("#plant-edit");
-    await keyboard.press("Enter");
-    await page.waitForSelector("#edit-name:focus");
-    await keyboard.press("ControlOrMeta+a");
-    await keyboard.type("Ocimum sanctum");
-    await keyboard.press("Tab");
-    await keyboard.press("ControlOrMeta+a");
-    await keyboard.type("kitchen");
-    await keyboard.press("Enter");
+  async ({ page, store }) => {
+    await openForm(page, "Ocimum");
+    await page.fill("#edit-name", "Ocimum sanctum");
+    await page.fill("#edit-tag", "kitchen");
+    await page.keyboard.press("Enter");
     await page.waitForSelector("#notice:has-text('“Ocimum sanctum” was saved.')");
     await page.waitForSelector(".opener:has-text('Ocimum sanctum'):focus");
     await page.waitForSelector(".chip:has-text('kitchen 2')");
-    await page.waitForSelector(".chip:has-text('herbs 3')");
-    const stored = await (await call("GET /plants/5")).json();
-    expect(stored).toEqual({ name: "Ocimum sanctum", tag: "kitchen" });
+    expect(await store.get(5)).toMatchObject({ name: "Ocimum sanctum", tag: "kitchen" });
 
     // Out of the list of its tag, too, and the keyboard goes on from somewhere.
     await page.click(".chip:has-text('kitchen')");
@@ -273,17 +202,21 @@ testGarden(
 testGarden(
   "editing starts from what the service has, and shows what somebody else changed in between",
   { plants: [{ name: "Fern", tag: "hall" }] },
-  async (garden) => {
-    const { page, stored } = garden;
-    await change(garden, "Tree fern", "shade");
+  async ({ page, store, stored }) => {
+    const saveAfter = async (name: string) => {
+      await store.put(1, { name });
+      await page.click("#edit-save");
+      await page.waitForSelector(`#plant:has-text('“${name}”')`);
+      expect(await stored()).toEqual([name]);
+    };
+    await setHidden(page, true);
+    await store.put(1, { name: "Tree fern", tag: "shade" });
     await openCard(page, "Fern");
     await page.waitForSelector("#plant-title:has-text('Tree fern')");
     await page.click("#plant-edit");
     await page.fill("#edit-name", "My fern");
-    await change(garden, "Royal fern", "");
-    await page.click("#edit-save");
+    await saveAfter("Royal fern");
     await page.waitForSelector("#plant-note:has-text(' changed this plant (')");
-    await page.waitForSelector("#plant:has-text('“Royal fern”')");
     // Only they changed the tag.
     expect(await page.inputValue("#edit-tag")).toBe("");
     await inspect(page, "edit-conflict");
@@ -291,17 +224,7 @@ testGarden(
     await page.keyboard.press("Enter");
     await page.waitForSelector("#edit-name:focus");
     expect(await page.inputValue("#edit-name")).toBe("My fern");
-    await page.click("#edit-cancel:text-is('Discard yours')");
-    expect(await shownNames(page)).toEqual(["Royal fern"]);
-
-    await openForm(page, "Royal fern");
-    await page.fill("#edit-name", "My fern");
-    for (const name of ["Theirs", "Theirs again"]) {
-      await change(garden, name, "");
-      await page.click("#edit-save");
-      await page.waitForSelector(`#plant:has-text('“${name}”')`);
-      expect(await stored()).toEqual([name]);
-    }
+    await saveAfter("Theirs");
     await page.click("#edit-save:text-is('Save yours instead')");
     await page.waitForSelector("#notice:has-text('“My fern” was saved.')");
     expect(await stored()).toEqual(["My fern"]);
@@ -311,33 +234,28 @@ testGarden(
 testGarden(
   "editing asks before it drops text, and adds a plant again that somebody deleted",
   { plants: somePlants.slice(0, 3) },
-  async ({ page, call, stored }) => {
-    await call("DELETE /plants/1");
+  async ({ page, store, stored }) => {
+    await setHidden(page, true);
+    await store.delete(1);
     await openCard(page, "Monstera");
     await page.waitForSelector("#plant-note:has-text(' deleted this plant (')");
-    expect(await page.locator("#plant button:visible").allTextContents()).toEqual([
-      "Add it again",
-      "Close",
-    ]);
+    expect(await page.locator("#plant button:visible").count()).toBe(2);
     await page.click("#plant-close");
     expect(await shownNames(page)).toEqual(["Ficus lyrata", "Dryopteris filix-mas"]);
-    for (const key of ["Escape", "Enter"]) {
-      await openForm(page, "Ficus");
-      await page.keyboard.press(key);
-      await page.waitForSelector("#plant", { state: "hidden" });
-    }
+    await openForm(page, "Ficus");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#plant", { state: "hidden" });
     await openForm(page, "Ficus");
     await page.fill("#edit-name", "Ficus elastica");
     await page.keyboard.press("Escape");
     await page.waitForSelector("#confirm-title:has-text('Discard your changes?')");
     await page.keyboard.press("Escape");
     await page.waitForSelector("#confirm", { state: "hidden" });
-    await call("DELETE /plants/2");
+    await store.delete(2);
     await page.click("#edit-save");
     await page.waitForSelector("#plant-note:has-text('Your changes aren’t saved.')");
     await page.waitForSelector("#edit-resume:focus");
     expect(await page.isVisible("#edit-save")).toBe(false);
-    await page.press("#edit-name", "Enter");
     await page.click("#plant-again:text-is('Add it again')");
     await page.waitForSelector("#notice:has-text('“Ficus elastica” was added with the id 2.')");
     expect(await stored()).toEqual(["Ficus elastica", "Dryopteris filix-mas"]);
@@ -358,55 +276,42 @@ testGarden(
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Space");
     expect(await checkedNames(page)).toEqual(names.slice(3, 6));
-    expect(await page.textContent("#selection-note")).toBe("3 selected");
     await inspect(page, "selecting");
     await page.keyboard.press("Escape");
     expect(await page.locator("#rows input").count()).toBe(0);
 
     await page.keyboard.press("x");
     await page.focus("#filter");
-    for (const key of ["ArrowDown", "Space", "ArrowDown", "ArrowDown"]) {
+    for (const key of ["ArrowDown", "Space", "ArrowDown", "Shift+ArrowDown"]) {
       await page.keyboard.press(key);
     }
-    await page.keyboard.press("Shift+Space");
-    await page.keyboard.press("Shift+ArrowDown");
-    await page.click("#delete-selected:text-is('Delete 4 plants')");
-    await page.waitForSelector("#undo:has-text('4 plants were deleted.')");
-    expect(await stored()).toEqual(names.slice(4));
-    expect(await shownNames(page)).toEqual(names.slice(4));
+    await page.click("#delete-selected:text-is('Delete 3 plants')");
+    await page.waitForSelector("#undo:has-text('3 plants were deleted.')");
+    expect(await stored()).toEqual(names.slice(3));
+    expect(await shownNames(page)).toEqual(names.slice(3));
     expect(await page.isVisible("#selection")).toBe(false);
     await page.keyboard.press("z");
-    await page.waitForSelector("#notice:has-text('4 plants are back.')");
+    await page.waitForSelector("#notice:has-text('3 plants are back.')");
     expect(await shownNames(page)).toEqual(names);
-    expect(await stored()).toEqual(names);
   },
 );
 
-const many = Array.from({ length: 1_300 }, (_, index) => ({
-  name: `Plant ${index + 1}`,
-  tag: index % 2 === 0 ? "even" : "odd",
-}));
-
 testGarden(
   "all plants that match get another tag or are deleted after a confirmation, loaded or not",
-  { plants: many },
+  { plants: Array.from({ length: 1_300 }, (_, index) => ({ name: `Plant ${index + 1}` })) },
   async ({ page, stored }) => {
-    await page.click(".chip:has-text('odd')");
-    await waitForTitle(page, "650 plants");
     await page.fill("#filter", "plant 12");
-    await waitForTitle(page, "72 plants");
+    await waitForTitle(page, "132 plants");
     await page.click("#select");
-    await page.click("#select-all:text-is('Select all 72 that match')");
+    await page.click("#select-all:text-is('Select all 132 that match')");
     await page.click("#tag-selected");
     await page.waitForSelector("#new-tag:focus");
     await page.keyboard.type("hall");
     await inspect(page, "tagging");
-    await page.click("#tag-button:text-is('Change 72 plants')");
-    await page.waitForSelector("#undo:has-text('72 plants have the tag “hall” now.')");
-    await page.waitForSelector(".chip:has-text('hall 72')");
-    await page.waitForSelector("#no-match");
-    await page.click("#undo-button");
-    await waitForTitle(page, "72 plants");
+    await page.click("#tag-button:text-is('Change 132 plants')");
+    await page.click("#confirm-yes");
+    await page.waitForSelector("#undo:has-text('132 plants have the tag “hall” now.')");
+    await page.waitForSelector(".chip:has-text('hall 132')");
 
     await page.press("#filter", "Escape");
     await waitForTitle(page, "1,300 plants");
@@ -424,13 +329,10 @@ testGarden(
     await page.keyboard.press("Escape");
     await page.waitForSelector("#confirm", { state: "hidden" });
     expect(await page.textContent("#selection-note")).toBe("1,300 selected");
-    expect(await stored()).toHaveLength(1_300);
     await page.click(".row:has-text('Plant 1')");
     await page.click("#delete-selected:text-is('Delete 1,299 plants')");
     await page.click("#confirm-yes:text-is('Delete 1,299 plants')");
     await page.waitForSelector("#undo:has-text('1,299 plants were deleted.')");
     expect(await stored()).toEqual(["Plant 1"]);
-    await page.click("#undo-button");
-    await waitForTitle(page, "1,300 plants");
   },
 );

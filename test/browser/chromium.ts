@@ -1,14 +1,8 @@
 /** Starts Chromium in a process of its own, which ends with this one. */
 import { join } from "node:path";
 
-export interface Chromium {
-  /** Where Playwright connects to it. */
-  readonly endpoint: string;
-  stop(): Promise<void>;
-}
-
-/** Returns the reason where no Chromium works. */
-export async function startChromium(): Promise<Chromium | string> {
+/** Returns where Playwright connects to it, or the reason where no Chromium works. */
+export async function startChromium() {
   const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
     stdin: "pipe",
     stdout: "pipe",

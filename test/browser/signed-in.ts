@@ -1,44 +1,21 @@
 /** A service with gardens in it, and pages of its console that somebody has signed in to. */
-import { afterAll, beforeAll, test } from "bun:test";
+import { afterAll, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { type RunningService, startService } from "../end-to-end/running-service.ts";
-import { create } from "../storage/tested-storage.ts";
-import { isBrowserMissing, openPage, watchPages } from "./browser.ts";
+import { type PlantDraft, PlantStore } from "../../client/plant-store.ts";
+import type { NewToken } from "../../src/auth/opaque-token.ts";
+import { openGarden, serveHere } from "../end-to-end/running-service.ts";
+import { isBrowserMissing, withPage } from "./browser.ts";
 
-let gardens = 0;
+let users = 0;
 
-export interface NewPlant {
-  readonly name: string;
-  readonly tag?: string;
-  /** One more than that of the plant before it, unless it is given. */
-  readonly id?: number | bigint;
-}
-
-/** A token to a garden of its own, unless another is named, that holds these plants. */
-export async function makeGarden(
-  service: RunningService,
-  plants: readonly NewPlant[] = [],
-  token: Partial<NewToken> = {},
-): Promise<string> {
-  const user = `garden-${++gardens}`;
-  const { garden = user } = token;
-  const writes = plants.map(({ id, ...plant }, index) =>
-    create({ garden, id: BigInt(id ?? index + 1), ...plant }),
-  );
-  // Next to the service, as commands do.
-  const storage = await openStorage(service.database, { isServing: false });
-  await storage.apply(writes);
-  const issued = await issueToken(storage, { user, ...token }, Date.now());
-  await storage.close();
-  return issued.token;
-}
-
-/** The names of the plants that the service has, by id. */
-export async function harvest(service: RunningService, token: string): Promise<string[]> {
-  const plants = await (await service.call("GET /plants", { token })).json();
-  return plants.map(({ name }: { name: string }) => name);
+/** A client of a garden of its own, unless another is named, and the token that it uses. */
+export async function makeClient(
+  service: Awaited<ReturnType<typeof serveHere>>,
+  grant: Partial<NewToken> = {},
+) {
+  const user = `user-${++users}`;
+  const { token } = await openGarden(service, { user, ...grant });
+  return { user, token, store: new PlantStore({ url: service.url, token }) };
 }
 
 export async function signIn(page: Page, token: string): Promise<void> {
@@ -47,55 +24,40 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.waitForSelector("#garden:not([hidden]):not(:has(#loading))");
 }
 
-export async function signOut(page: Page): Promise<void> {
-  await page.click("#sign-out");
-  await page.waitForSelector("#sign-in:not([hidden])");
-}
-
-/** What a test of the console has: a garden of its own, and the page that shows it. */
-export interface OpenGarden {
-  readonly service: RunningService;
-  readonly page: Page;
-  readonly token: string;
-  /** Somebody else changes the garden. */
-  call(request: string, body?: string): Promise<Response>;
-  /** The names of the plants that the service has, by id. */
-  stored(): Promise<string[]>;
-}
-
-export interface GardenOptions extends BrowserContextOptions {
-  readonly plants?: readonly NewPlant[];
-  readonly access?: Partial<NewToken>;
+interface GardenOptions extends BrowserContextOptions {
+  /** With the ids 1, 2 and so on. */
+  readonly plants?: readonly PlantDraft[];
   /** Unless the test signs in by itself. */
   readonly isSignedIn?: boolean;
 }
 
+/** What a test of the console has: a garden of its own, and the page that shows it. */
+export interface OpenGarden extends Awaited<ReturnType<typeof makeClient>> {
+  readonly service: Awaited<ReturnType<typeof serveHere>>;
+  readonly page: Page;
+  /** The names of the plants that the service has, by id. */
+  stored(): Promise<string[]>;
+}
+
 /** The tests of a file share a service. Returns what makes such a test. */
 export function useConsole() {
-  watchPages();
-  let service: RunningService;
-  beforeAll(async () => {
-    // Each thread hears of a revocation by itself, and a page may have another one than the test.
-    service = await startService({ args: ["--threads", "1"] });
-  });
-  afterAll(() => service?.[Symbol.asyncDispose]());
+  const serving = serveHere({ "base-path": "/garden/v1" });
+  afterAll(async () => (await serving)[Symbol.asyncDispose]());
 
   return (name: string, options: GardenOptions, run: (garden: OpenGarden) => Promise<void>) => {
-    const { plants, access, isSignedIn = true, ...pageOptions } = options;
-    const runTest = async () => {
-      const token = await makeGarden(service, plants, access);
-      await using opened = await openPage(`${service.url}/`, pageOptions);
-      const { page } = opened;
-      if (isSignedIn) await signIn(page, token);
-      await run({
-        service,
-        page,
-        token,
-        call: (request, body) => service.call(request, { token, ...(body && { body }) }),
-        stored: () => harvest(service, token),
+    const { plants = [], isSignedIn = true, ...pageOptions } = options;
+    const runTest = () =>
+      withPage(pageOptions, async (page) => {
+        const service = await serving;
+        const client = await makeClient(service);
+        await client.store.createMany(plants);
+        const stored = () => Array.fromAsync(client.store.list(), (plant) => plant.name);
+        await page.goto(`${service.url}/`);
+        if (isSignedIn) await signIn(page, client.token);
+        await run({ ...client, service, page, stored });
       });
-    };
-    test.skipIf(isBrowserMissing)(name, runTest);
+    // A browser on a busy machine takes its time.
+    test.skipIf(isBrowserMissing)(name, runTest, 300_000);
   };
 }
 

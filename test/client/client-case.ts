@@ -1,26 +1,25 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
-import { PlantStore, type PlantStoreOptions } from "../../client/plant-store.ts";
+import { PlantStore, type PlantStoreOptions, PlantStoreProblem } from "../../client/plant-store.ts";
 import { FaultyProxy } from "../faulty-proxy.ts";
 
-export interface ClientWorld {
+interface ClientWorld {
   readonly url: string;
   /** Opens a garden that no other case uses. */
   readonly token: string;
 }
 
-export type ClientCase = (world: ClientWorld & { readonly store: PlantStore }) => Promise<void>;
+type ClientCase = (world: ClientWorld & { readonly store: PlantStore }) => Promise<void>;
 
 /** By their names, which are sentences about the client. */
 export type ClientCases = Readonly<Record<string, ClientCase>>;
 
-export function runCase(run: ClientCase, world: ClientWorld): Promise<void> {
-  return run({ ...world, store: openStore(world) });
-}
-
 export function openStore(world: ClientWorld, options: Partial<PlantStoreOptions> = {}) {
   return new PlantStore({ ...world, ...options });
 }
+
+export const runCase = (run: ClientCase, world: ClientWorld): Promise<void> =>
+  run({ ...world, store: openStore(world) });
 
 /** A case whose client reaches the service through a proxy that breaks connections. */
 export function proxied(
@@ -33,6 +32,7 @@ export function proxied(
   };
 }
 
+/** Node 20 has no `Array.fromAsync`. */
 export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const collected: Item[] = [];
   for await (const item of items) collected.push(item);
@@ -52,3 +52,5 @@ export async function failure<Kind extends Error>(
   assert.ok(error instanceof kind, `It failed with ${error}`);
   return error;
 }
+
+export const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);

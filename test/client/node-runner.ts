@@ -11,10 +11,8 @@ const { url, tokens } = JSON.parse(readFileSync(0, "utf8")) as { url: string; to
 const cases = Object.entries({ ...plainCases, ...troubleCases, ...eventCases });
 await Promise.all(
   cases.map(async ([name, run], index) => {
-    const faults = await runCase(run, { url, token: tokens[index] ?? "" }).then(
-      () => undefined,
-      (error) => String(error.stack ?? error),
-    );
+    const running = runCase(run, { url, token: tokens[index] ?? "" }).then(() => undefined);
+    const faults = await running.catch((error) => String(error.stack ?? error));
     process.stdout.write(`${JSON.stringify({ name, faults })}\n`);
   }),
 );

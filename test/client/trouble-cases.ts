@@ -26,37 +26,27 @@ export const troubleCases: ClientCases = {
     assert.deepEqual([names.length, new Set(names).size], [13, 13]);
   }),
 
-  "lists every plant once although responses break off midway": proxied(async (store, proxy) => {
-    for (let id = 1; id <= 9; id++) await store.create({ name: `Plant ${id}`, id });
-    const seen: number[] = [];
-    for await (const { id } of store.list({ pageSize: 2 })) {
-      seen.push(Number(id));
-      if (Number(id) % 2 === 0) proxy.breakNext("midway");
-    }
-    assert.deepEqual(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  }),
-
-  "says that a deletion is not confirmed when its response was lost": proxied(
+  "changes and deletes a plant once, and says if a deletion is not confirmed": proxied(
     async (store, proxy) => {
-      await store.create({ name: "Fern", id: 7 });
-      await store.create({ name: "Moss", id: 8 });
+      await store.put(7, { name: "first" });
+      for (const breakage of ["before", "after", "midway"] as const) {
+        proxy.breakNext(breakage);
+        const { etag } = await store.get(7);
+        proxy.breakNext(breakage);
+        const { name } = await store.update(7, { name: breakage }, { ifMatch: etag });
+        assert.equal(name, breakage);
+      }
       proxy.breakNext("after");
       assert.deepEqual(await store.delete(7), { confirmed: false });
+      proxy.breakNext("after");
+      assert.equal((await store.put(7, { name: "Fern" }, { ifNoneMatch: "*" })).created, false);
       proxy.breakNext("before");
-      assert.deepEqual(await store.delete(8), { confirmed: true });
+      assert.deepEqual(await store.delete(7), { confirmed: true });
     },
   ),
 
-  "tries again when a response does not come in time, then gives up and says why": proxied(
+  "tries again when no response comes in time or at all, then gives up and says why": proxied(
     async (store, proxy, world) => {
-      let tries = 0;
-      const fetchSecond = (url: string, init: RequestInit) =>
-        ++tries === 1
-          ? staySilent(url, init)
-          : Promise.resolve(new Response(null, { status: 204 }));
-      const patient = openStore(world, { fetch: fetchSecond, timeoutMs: 50 });
-      await patient.delete(7);
-      assert.equal(tries, 2);
       const error = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
       assert.equal(error.tries, 2);
       assert.match(error.message, /no response within 50 ms/);
@@ -65,7 +55,6 @@ export const troubleCases: ClientCases = {
         const url = proxy.url.replace("127.0.0.1", host);
         const closed = openStore(world, { url, retries: 1 });
         const refused = await failure(closed.delete(1), PlantStoreUnreachable);
-        assert.equal(refused.tries, 2);
         assert.match(refused.message, /ECONNREFUSED/);
       }
     },
@@ -77,18 +66,16 @@ export const troubleCases: ClientCases = {
       const reason = new RangeError("enough");
       const before = store.create({ name: "Fern" }, { signal: AbortSignal.abort(reason) });
       assert.equal(await failure(before, RangeError), reason);
-
+      const abortSoon = async () => {
+        const controller = new AbortController();
+        setTimeout(() => controller.abort(reason), 50);
+        const deletion = store.delete(1, { signal: controller.signal });
+        assert.equal(await failure(deletion, RangeError), reason);
+      };
       proxy.breakNext("silent");
-      const during = new AbortController();
-      setTimeout(() => during.abort(reason), 50);
-      const list = collect(store.list({ signal: during.signal }));
-      assert.equal(await failure(list, RangeError), reason);
-
+      await abortSoon();
       proxy.close();
-      const between = new AbortController();
-      setTimeout(() => between.abort(reason), 50);
-      const deletion = store.delete(1, { signal: between.signal });
-      assert.equal(await failure(deletion, RangeError), reason);
+      await abortSoon();
     },
     { retries: 1_000 },
   ),
