@@ -48,17 +48,25 @@ test.each([
     const restore = await backUp(place);
     await use((store) => store.create({ name: "Fern" }));
     await restore();
+    let last = 0;
     await use(async (store) => {
       await store.create({ name: "Rose" });
       // However far they got, and even if as many events have happened since.
       for (const after of [0, 1, 2, 1_000_000]) {
         expect((await problemOf(next(store.events({ after })))).code).toBe("gone");
       }
-      const { lastEvent = 0 } = await store.me();
-      expect(lastEvent).toBeGreaterThan(1_000_000);
+      ({ lastEvent: last = 0 } = await store.me());
+      expect(last).toBeGreaterThan(1_000_000);
       const { events } = await store.eventPage();
       expect(events.map(({ plant }) => plant.name)).toEqual(["Rose"]);
-      expect((await next(store.events({ after: lastEvent - 1 }))).seq).toBe(lastEvent);
+      expect((await next(store.events({ after: last - 1 }))).seq).toBe(last);
+    });
+    // On PostgreSQL, a second restore needs another statement: see docs/postgresql.md.
+    if (engine === "postgres") return;
+    await restore();
+    await use(async (store) => {
+      for (const name of ["Ivy", "Sage"]) await store.create({ name });
+      expect((await problemOf(next(store.events({ after: last })))).code).toBe("gone");
     });
   },
   120_000,
