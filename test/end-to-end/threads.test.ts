@@ -72,6 +72,24 @@ test("threads pass together exactly as many requests as the rate limit says, and
   await waitFor(async () => (await refusals()) === 77 || undefined);
 });
 
+test("streams on all threads get every event, and end when the service stops", async () => {
+  await using service = await serveHere({ threads: "2" });
+  await waitForThreads(service, 2);
+  const headers = { accept: "text/event-stream", connection: "close" };
+  const open = async () =>
+    new EventStreamReader(await insist(() => service.call("GET /events", { headers })));
+  const readers = await Promise.all(Array.from({ length: 20 }, open));
+  for (let count = 0; count < 2; count++) {
+    await insist(() => service.call("POST /plants", { body: fern }));
+  }
+  for (const reader of readers) {
+    expect((await reader.take(2)).map(({ id }) => id)).toEqual([1, 2]);
+  }
+  const stopping = service.stop();
+  for (const reader of readers) expect(await reader.next()).toBeUndefined();
+  await stopping;
+});
+
 describe("two instances on PostgreSQL", () => {
   let database: TestDatabase;
   let first: Service;
