@@ -1,4 +1,6 @@
 /** The program, one of whose threads fails once there is a certain file: see threads.test.ts. */
+export {};
+
 const { DYING_THREAD: name, DYING_FLAG: flag } = process.env;
 const preload = `data:text/javascript,
   const { existsSync } = process.getBuiltinModule("node:fs");
