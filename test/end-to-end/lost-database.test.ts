@@ -89,6 +89,9 @@ test.each([
     { detail: "The database file was removed, replaced or emptied." },
   ]);
   expect((await service.call("GET /readyz")).status).toBe(503);
+  // A probe is logged only if it fails.
+  const failed = { level: "warn", route: "/readyz", status: 503 };
+  expect(service.readLog("request").at(-1)).toMatchObject(failed);
   expect((await service.call("GET /healthz")).status).toBe(200);
   expect((await service.call("GET /plants")).status).toBeOneOf([200, 503]);
 });
