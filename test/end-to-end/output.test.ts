@@ -54,7 +54,7 @@ test("a person gets tables and sentences, in their own time zone", async () => {
   );
   process.env.TZ = TZ;
   // A joined emoji, and text that needs joiners.
-  await run("plants add Monstera --tag 👩‍🌾می‌روم --id 5000", variables);
+  await at("plants add Monstera --tag 👩‍🌾می‌روم --id 5000");
   expect(await at("plants get 9 10 5000")).toBe(
     "plantstore: There is no plant 10. See plantstore plants list.\n" +
       "ID    NAME      TAG\n" +
