@@ -17,17 +17,14 @@ test("every sample stands below the help and type of its family, which come once
   metrics.countCommit(3, 250);
   const families = metrics.render(true).split(/^(?=# HELP )/m);
   const names = families.map((family) => {
-    const [, name = "", type, samples = ""] =
-      /^# HELP (\w+) .+\n# TYPE \1 (counter|gauge|histogram)\n([\s\S]*)$/.exec(family) ?? [];
+    const [, name = "", type] =
+      /^# HELP (\w+) .+\n# TYPE \1 (counter|gauge|histogram)\n/.exec(family) ?? [];
     const suffix = type === "histogram" ? "(?:_bucket|_sum|_count)" : "";
-    const form = new RegExp(
-      `^(?:${name}${suffix}(?:\\{(?:[a-z]+="[^"\\\\\\n]*",?)+\\})? \\S+\\n)*$`,
-    );
-    expect([family, name]).toEqual([family, expect.stringMatching(/^\w+$/)]);
-    expect(samples).toMatch(form);
+    const sample = `${name}${suffix}(?:\\{(?:[a-z]+="[^"\\\\\\n]*",?)+\\})? \\S+\\n`;
+    expect(family).toMatch(new RegExp(`^#.+\n#.+\n(?:${sample})*$`));
     return name;
   });
-  expect(names.length).toBe(new Set(names).size);
+  expect(new Set(names).size).toBe(families.length);
   expect(names).toContain("plantstore_requests_total");
 });
 

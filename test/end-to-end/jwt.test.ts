@@ -58,13 +58,11 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
   const other = { ...(await makeSigningKey("ES256")), kid: key.kid };
   const refused: Record<string, string> = {
     iss: await signWith(key, { iss: "https://evil.test" }),
-    aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
     alg: good.replace(/^[^.]+/, btoa('{"alg":"PS256"}').replace(/=+$/, "")),
     kid: await signWith(await makeSigningKey("ES256")),
     signature: await signWith(other),
     malformed: "a.b.c",
-    length: `${good}${"x".repeat(8_192)}`,
   };
   const bodies = new Set<string>();
   for (const [reason, token] of Object.entries(refused)) {

@@ -154,7 +154,6 @@ const refused: readonly Refusal[] = [
   ["--port 1 serve", 2, "The command comes first"],
   ["srve", 2, "Did you mean serve?"],
   ["token crate alice", 2, "Did you mean token create?"],
-  ["list", 2, "Did you mean token list or garden list or plants list?"],
   ["serve --prot 1", 2, "Did you mean --port?"],
   ["serve --color red", 2, "There is no flag --color. "],
   ["serve --port", 2, "--port"],
@@ -183,7 +182,6 @@ const refused: readonly Refusal[] = [
   ["serve --port 0 --database READ-ONLY", 1, "takes no writes"],
   ["serve --port 0 --database OLD-SERVER", 1, "it is PostgreSQL 14, and 15 or later is"],
   ["serve --port 0 --database SILENT --database-connect-timeout-ms 100", 1, "doesn't respond"],
-  ["backup new.db --database older.db", 1, "older.db: its schema is 4, of version 1.0"],
   ["serve --jwt-issuer https://login.example", 2, "--jwt-audience is missing"],
   ["serve --tls-cert CERT", 2, "--tls-key is missing"],
   ["serve --tls-cert new.db --tls-key OTHER-KEY", 2, "cannot be read: there is no such file"],
@@ -203,13 +201,11 @@ const refused: readonly Refusal[] = [
 
   ["copy plants.db new.db", 2, "URL must be such as postgres://user@host/database"],
   ["copy EMPTY new.db", 2, "FILE must be the path of a SQLite store"],
-  ["copy new.db EMPTY", 1, "there is no such file"],
   ["copy SERVED EMPTY", 1, "a service is using it"],
   ["copy plants.db FULL", 1, "is not empty. Use a new"],
 
   ["token create", 2, "USER is missing. Usage: plantstore token create USER [flags]"],
   ["token create ", 2, "USER must be"],
-  ["token create \u{1F469}\u200D\u{1F33E}", 2, "or format character"],
   ["token create a --scope admin", 2, "--scope must be"],
   ["token revoke plant_secret", 2, "not the token itself"],
   // The last one has no zone.
@@ -218,7 +214,6 @@ const refused: readonly Refusal[] = [
   ),
 
   ["PLANTSTORE_TOKEN= plants list", 4, "Set PLANTSTORE_TOKEN"],
-  ["PLANTSTORE_TOKEN=plant_abc plants list", 4, "not a whole token"],
   ["PLANTSTORE_TOKEN=somebody plants list", 4, "token create USER --database FILE"],
   ["plants list --limit many", 2, '"many"'],
   ["plants list --search=", 2, "--search needs a word"],
@@ -233,7 +228,6 @@ const refused: readonly Refusal[] = [
   ["plants delete", 2, "Which plants?"],
   ["plants delete 7 007", 2, '"007"'],
   ["plants delete 7 --tag x", 2, "not both"],
-  ["whoami --url SERVED-URL/elsewhere", 1, "Check its address."],
   ["health --url SERVED-URL/plants", 6, "(status 401). Check its address."],
   ["import /dev/null/plants.csv", 1, "/dev/null/plants.csv"],
   ["export plants.xlsx", 2, "There is no export format .xlsx. Use .csv"],

@@ -2,7 +2,6 @@
  * Starts the service and talks to it over a socket: the real program in a process of its own, as a
  * user does, or the same service in the test's process, which is faster.
  */
-import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
@@ -17,13 +16,10 @@ import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
 
-/** Not the working folder: a service may run there, and its data are not the tests'. */
-const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
 /** Whatever this process has started ends with it. */
-const running = new Set<Subprocess>();
+const started: Subprocess[] = [];
 process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
+  for (const child of started) child.kill("SIGKILL");
 });
 
 /** Starts a command, which no setting of the machine reaches, and doesn't wait for it. */
@@ -33,13 +29,13 @@ export function spawnProgram(
   program = realProgram,
 ) {
   const child = Bun.spawn([process.execPath, program, ...args], {
-    cwd: folder,
+    // Not the working folder: a service may run there, and its data are not the tests'.
+    cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? "", HOME: "/nonexistent", ...variables },
     stdout: "pipe",
     stderr: "pipe",
   });
-  running.add(child);
-  child.exited.then(() => running.delete(child));
+  started.push(child);
   return child;
 }
 
@@ -85,14 +81,12 @@ async function issueTokens(database: string, grants: readonly NewToken[]): Promi
   return tokens;
 }
 
-/** Revokes the tokens of a user, as their owner does. */
+/** Revokes the tokens of a user, as another process does. */
 export async function revokeTokens({ database }: Place, user: string): Promise<void> {
-  const variables = { PLANTSTORE_DATABASE: database };
-  const listed = await runInProcess("token list --json", variables);
-  const tokens: { id: string; user: string }[] = JSON.parse(listed.out);
-  const ids = tokens.filter((token) => token.user === user).map(({ id }) => id);
-  const { exitCode, errors } = await runInProcess(["token", "revoke", ...ids], variables);
-  if (exitCode !== 0) throw new Error(errors);
+  const storage = await openStorage(database, { isServing: false });
+  const tokens = (await storage.listTokens()).filter((token) => token.user === user);
+  for (const { id } of tokens) await storage.revokeToken(id, Date.now());
+  await storage.close();
 }
 
 /** A garden that no other test uses, and what calls it. Commands run in this process. */

@@ -6,15 +6,7 @@ import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { skipsWithout } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import {
-  callAnew,
-  makeToken,
-  revokeTokens,
-  serveHere,
-  startService,
-  waitFor,
-  waitForThreads,
-} from "./running-service.ts";
+import { serveHere, startService, waitFor } from "./running-service.ts";
 
 describe("the first start", () => {
   test.skipIf(skipsWithout("curl"))(
@@ -128,15 +120,4 @@ test("a stop by a Ctrl+C that npm passes on a second time finishes every request
   expect(await service.exited).toBe(0);
   await says('"event":"stopped"');
   expect(existsSync(`${service.database}-wal`)).toBe(false);
-});
-
-test("a token that a command revoked is refused by all threads", async () => {
-  await using service = await serveHere({ threads: "2" }, { refreshTokensMs: 50 });
-  await waitForThreads(service, 2);
-  const token = await makeToken(service, "bob");
-  const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
-  const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
-  expect(await askAll()).not.toContain(401);
-  await revokeTokens(service, "bob");
-  await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
 });

@@ -11,6 +11,7 @@ import {
   insist,
   makeToken,
   readMetric,
+  revokeTokens,
   serveHere,
   startService,
   waitFor,
@@ -88,6 +89,17 @@ test("streams on all threads get every event, and end when the service stops", a
   const stopping = service.stop();
   for (const reader of readers) expect(await reader.next()).toBeUndefined();
   await stopping;
+});
+
+test("a token that another process revoked is refused by all threads", async () => {
+  await using service = await serveHere({ threads: "2" }, { refreshTokensMs: 50 });
+  await waitForThreads(service, 2);
+  const token = await makeToken(service, "bob");
+  const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
+  const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
+  expect(await askAll()).not.toContain(401);
+  await revokeTokens(service, "bob");
+  await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
 });
 
 describe("two instances on PostgreSQL", () => {
