@@ -66,11 +66,6 @@ test("imports point inward only", () => {
   expect(imports.filter(([path = "", name = ""]) => isWrong(path, name))).toEqual([]);
 });
 
-test("files have comments of at most 100 columns", () => {
-  const isWide = (line: string) => /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.length > 100;
-  expect(allCode.filter((path) => read(path).split("\n").some(isWide))).toEqual([]);
-});
-
 test("files open with a sentence about their job", () => {
   const opening = /^(?:#!.*\n)?(?:\/\/\/.*\n)?\/\*\*[\s*]+[A-Z`][\s\S]*?[.:]\s*\*\//;
   expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);

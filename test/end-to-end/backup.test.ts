@@ -57,31 +57,25 @@ test("a backup is a whole SQLite file that only its owner can read", async () =>
 });
 
 test("a backup under load is of one moment, with all that was confirmed before it", async () => {
+  await using service = await serveHere({ database: file });
   let written = 0;
-  let confirmed = 0;
-  {
-    await using service = await serveHere({ database: file });
-    let isDone = false;
-    // One after the other, so that the plants of any moment are the first ones.
-    const writing = (async () => {
-      while (!isDone) {
-        const body = JSON.stringify({ id: written + 1, name: "Fern" });
-        expect((await service.call("POST /plants", { body })).status).toBe(201);
-        written++;
-      }
-    })();
-    await waitFor(() => written >= 10 || undefined);
-    confirmed = written;
-    expect(await backUp()).toMatchObject({ exitCode: 0 });
-    isDone = true;
-    await writing;
-  }
-  const { plants, tokens, kept } = JSON.parse((await restore()).out);
+  let isDone = false;
+  // One after the other, so that the plants of any moment are the first ones.
+  const writing = (async () => {
+    while (!isDone) {
+      const body = JSON.stringify({ id: written + 1, name: "Fern" });
+      expect((await service.call("POST /plants", { body })).status).toBe(201);
+      written++;
+    }
+  })();
+  await waitFor(() => written >= 10 || undefined);
+  const confirmed = written;
+  const { plants, tokens } = JSON.parse((await backUp()).out);
+  isDone = true;
+  await writing;
   expect([tokens, plants >= confirmed, plants <= written]).toEqual([1, true, true]);
-  const ids = (path: string) => readPlants(path, "gardener").then((all) => all.map(({ id }) => id));
-  const range = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index + 1));
-  expect(await ids(file)).toEqual(range(plants));
-  expect(await ids(kept)).toEqual(range(written));
+  const ids = (await readPlants(backup, "gardener")).map(({ id }) => Number(id));
+  expect(ids).toEqual(Array.from({ length: plants }, (_, index) => index + 1));
 });
 
 test("a backup that is short of room has no name, and disturbs no service", async () => {

@@ -1,6 +1,6 @@
 /**
- * Commands that call a service, in scripts: `plants`, `whoami`, `health`, `export` and `import`,
- * against a real one and against other programs. What they refuse is in refusals.test.ts.
+ * Commands that call a service, in scripts: `plants`, `whoami`, `export` and `import`. What they
+ * refuse is in refusals.test.ts.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import {
@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { openScriptedService, problemAnswer } from "../client/scripted-service.ts";
+import { openScriptedService } from "../client/scripted-service.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { openGarden, serveHere, waitFor } from "./running-service.ts";
@@ -116,11 +116,6 @@ describe("plants", () => {
   });
 });
 
-test("health finds the service by its own settings, as a container's check does", async () => {
-  const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_HOST: "0.0.0.0" };
-  expect(await runInProcess("health", own)).toMatchObject({ exitCode: 0, out: "ready\n" });
-});
-
 describe("an export", () => {
   test("to a new file can be read by its owner only; an older one keeps its mode and links", async () => {
     const path = join(folder.path, "private.jsonl");
@@ -152,23 +147,6 @@ describe("an export", () => {
     const left = readdirSync(folder.path).filter((name) => name.includes("partial"));
     expect([readFileSync(older, "utf8"), ...left]).toEqual(["older\n"]);
   });
-});
-
-test("a busy service is tried three times, and lists no plants", async () => {
-  const busy = openScriptedService(problemAnswer(503, "unavailable"));
-  expect(await bob("plants list", busy.url)).toMatchObject({ exitCode: 6, out: "" });
-  expect(busy.requests.length).toBe(3);
-  busy.close();
-});
-
-test("a program that redirects is not taken for a service that is ready", async () => {
-  const login = openScriptedService({ status: 200, body: "<html>Sign in</html>" });
-  const proxy = openScriptedService({ status: 302, headers: { location: login.url } });
-  const { exitCode, out, errors } = await bob("health", proxy.url);
-  login.close();
-  proxy.close();
-  expect([exitCode, out, login.requests.length]).toEqual([6, "", 0]);
-  expect(errors).toContain("doesn't respond like a Plant Store (status 302). Check its address.");
 });
 
 async function listNames(run: Run): Promise<string[]> {

@@ -196,6 +196,7 @@ const refused: readonly Refusal[] = [
 
   ["restore text.db --database plants.db", 1, "text.db: it is not a database"],
   ["restore flipped.db --database plants.db", 1, "flipped.db: it is corrupt"],
+  ["restore older.db --database plants.db", 1, "open it with 2.0 first"],
   ["restore songs.db --database plants.db", 1, "of another program"],
   ["restore backup.db --database SERVED", 1, "a service is using it (stop it first)"],
 

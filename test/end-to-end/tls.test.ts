@@ -51,7 +51,11 @@ test("commands that don't know the certificate's authority don't trust it, and s
   const unknown = await runInProcess(args("localhost"), variables);
   expect([unknown.exitCode, unknown.errors]).toEqual([6, expect.stringContaining("NODE_EXTRA")]);
   // Only the container's own check doesn't ask for it.
-  const own = { PLANTSTORE_PORT: String(service.port), PLANTSTORE_TLS_CERT: "server.pem" };
+  const own = {
+    PLANTSTORE_HOST: "0.0.0.0",
+    PLANTSTORE_PORT: String(service.port),
+    PLANTSTORE_TLS_CERT: "server.pem",
+  };
   expect(await runInProcess("health", own)).toMatchObject({ exitCode: 0, out: "ready\n" });
   const trusting = { ...variables, NODE_EXTRA_CA_CERTS: pem("authority") };
   const trusted = await runProgram(args("localhost"), trusting);
