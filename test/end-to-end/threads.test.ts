@@ -22,17 +22,16 @@ const fern = '{"name":"Fern"}';
 
 type Service = Awaited<ReturnType<typeof serveHere>>;
 
-/** Sends many requests at once, to the services in turn, and counts the responses by status. */
-async function send(services: readonly Service[], count: number, request: string, body?: string) {
-  const [first] = services as [Service];
+/** Creates plants at once, through the services in turn, and counts the responses by status. */
+async function create(count: number, services: readonly [Service, ...Service[]]) {
   const statuses: Record<number, number> = {};
-  const ask = async (_: unknown, index: number) => {
-    const service = services[index % services.length] ?? first;
-    const init = { token: first.token, ...(body !== undefined && { body }) };
-    const { status } = await insist(() => callAnew(service, request, init));
-    statuses[status] = (statuses[status] ?? 0) + 1;
+  const [{ token }] = services;
+  const send = async (_: unknown, index: number) => {
+    const service = services[index % services.length] ?? services[0];
+    const response = await insist(() => callAnew(service, "POST /plants", { token, body: fern }));
+    statuses[response.status] = (statuses[response.status] ?? 0) + 1;
   };
-  await Promise.all(Array.from({ length: count }, ask));
+  await Promise.all(Array.from({ length: count }, send));
   return statuses;
 }
 
@@ -43,14 +42,13 @@ test("threads show a plant as soon as it is created, write one log, and hold the
   await waitForThreads(service, threads);
   const list = async () => (await insist(() => callAnew(service, "GET /plants"))).json();
   const listAll = () => Promise.all(Array.from({ length: 16 }, list));
-  for (let id = 1; id <= 5; id++) {
+  for (let plants = 1; plants <= 5; plants++) {
     // Every thread may cache this list, which the plant makes out of date.
     await listAll();
-    const body = JSON.stringify({ name: "Fern", id });
-    expect(await send([service], 1, "POST /plants", body)).toEqual({ 201: 1 });
-    expect(new Set((await listAll()).map(({ length }) => length))).toEqual(new Set([id]));
+    expect(await create(1, [service])).toEqual({ 201: 1 });
+    expect(new Set((await listAll()).map(({ length }) => length))).toEqual(new Set([plants]));
   }
-  expect(await send([service], 100, "POST /plants", fern)).toEqual({ 201: 52, 507: 48 });
+  expect(await create(100, [service])).toEqual({ 201: 52, 507: 48 });
   const lines = await waitFor(() => {
     const all = service.readLog("request");
     return all.filter(({ status }) => status === 507).length === 48 ? all : undefined;
@@ -59,10 +57,8 @@ test("threads show a plant as soon as it is created, write one log, and hold the
 });
 
 test("threads pass together exactly as many requests as the rate limit says, and count together", async () => {
-  await using service = await serveHere(
-    { threads: "2", "rate-limit": "123/d" },
-    { sendReportMs: 50 },
-  );
+  const settings = { threads: "2", "rate-limit": "123/d" };
+  await using service = await serveHere(settings, { sendReportMs: 50 });
   await waitForThreads(service, 2);
   const ask = async () => (await callAnew(service, "GET /plants?limit=1")).status;
   const statuses = await Promise.all(Array.from({ length: 200 }, ask));
@@ -156,7 +152,7 @@ describe("two instances on PostgreSQL", () => {
 
   test("hold the quota exactly, and their threads share a pool", async () => {
     const { plants } = await (await first.call("GET /me")).json();
-    const statuses = await send([first, second], 100, "POST /plants", fern);
+    const statuses = await create(100, [first, second]);
     expect(statuses).toEqual({ 201: 57 - plants, 507: 43 + plants });
     const [held] = await database.query(
       `SELECT count(*)::int AS connections FROM pg_stat_activity
