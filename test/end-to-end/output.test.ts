@@ -105,7 +105,8 @@ test("a person is asked before a deletion, and no plant sends control characters
   );
   const exported = await runAtTerminal("export");
   expect(await runAtTerminal(line, "y")).toEndWith("[y/N] y\nDeleted 1 plant.\n");
-  for (const shown of [refused, exported]) {
+  const message = await runAtTerminal(`serve --log ${odd}`);
+  for (const shown of [refused, exported, message]) {
     expect(shown).toContain("\\u");
     expect(unsafe.exec(shown)?.[0]).toBeUndefined();
   }
