@@ -1,5 +1,5 @@
 /** Settings: flag, then environment, then default; an invalid one is refused in one line. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readConfig, readSetting, type SettingName, settings } from "./config.ts";
 
 test("has a default for every setting", () => {
@@ -31,82 +31,65 @@ test("takes the flag before the environment, and the environment before the defa
 test.each<[SettingName, string, ReturnType<typeof readSetting>]>([
   ["port", "0", 0],
   ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
-  ["databaseConnectTimeoutMs", "20000", 20_000],
   ["databaseStatementTimeoutMs", "8000", 8_000],
   ["basePath", "/garden/v1/", "/garden/v1"],
   ["corsOrigins", "https://a.example, http://[::1]:3", ["https://a.example", "http://[::1]:3"]],
-  ["jwtIssuer", "https://login.example/realm/", "https://login.example/realm/"],
   ["jwtIssuer", "http://[::1]", "http://[::1]"],
   ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
   ["gardenPlantsMax", "999999999", 999_999_999],
   ["events", "90m", 5_400_000],
   ["events", "off", "off"],
   ["url", "https://plants.example/v1/", "https://plants.example/v1"],
-  ["rateLimit", "100/60s", { requests: 100, windowSeconds: 60 }],
   ["rateLimit", "100/m", { requests: 100, windowSeconds: 60 }],
-  ["rateLimit", "5000/2h", { requests: 5_000, windowSeconds: 7_200 }],
   ["rateLimit", "1000000/d", { requests: 1_000_000, windowSeconds: 86_400 }],
   ["rateLimit", "1/86400s", { requests: 1, windowSeconds: 86_400 }],
 ])("the valid value of %s, %p, is %p", (name, text, expected) => {
   expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
 });
 
-describe("an invalid value", () => {
-  /** Separated by spaces; `""` is an empty one, and `_` a space. */
-  const refused: Partial<Record<SettingName, string>> = {
-    host: '"" a_b http://a',
-    port: '"" 65536 -1 80.0 8e1 _80 http',
-    database: `"" 'postgres://plants:secret@host/name' postgres//plants:secret@host/name //a:b@host/x`,
-    databasePoolSize: "0 1001",
-    databaseConnectTimeoutMs: "99 20001 3s",
-    databaseStatementTimeoutMs: "99 8001",
-    basePath: "v1 // /v1//x /a_b /v1?x /{id}",
-    corsOrigins:
-      '"" a.example https://a.example/ https://a.example, *,https://a.example ftp://a.example ' +
-      "https://*.example https://a.example:443 https://user@a.example https://a.example:99999",
-    log: 'JSON ""',
-    jwtIssuer:
-      "login.example http://login.example http://127.0.0.1.evil.example https://u:w@a.example " +
-      "https://login.example#a",
-    jwtJwksUrl: "file:///keys http://login.example/keys",
-    jwtGardenClaim: '"" a_b',
-    jwtScopeClaim: '"" a_b',
-    jwtReadScope: '"" plants_read plants"read',
-    jwtWriteScope: '"" plants\\write',
-    gardenPlantsMax: '"" 0 1000000000 -1',
-    url:
-      '"" plants.example ftp://plants.example http:// http://user:word@plants.example ' +
-      "http://plants.example/?a http://plants.example/#a http://plants.example:x",
-    rateLimit: '"" 100 0/s 1000001/s 1/0s 86401/86401s 2/2d 1.5/s 1/ms on',
-    events: "5s 7 1y",
-  };
-  const cases = (Object.entries(refused) as [SettingName, string][]).flatMap(([name, texts]) =>
-    texts.split(" ").map((text) => [name, text === '""' ? "" : text.replaceAll("_", " ")] as const),
-  );
+/** Separated by spaces; `""` is an empty one, and `_` a space. */
+const refused: Partial<Record<SettingName, string>> = {
+  host: '"" a_b http://a',
+  port: '"" 65536 -1 80.0 8e1 _80 http',
+  database: `"" 'postgres://plants:s3cret@host/name' postgres//plants:s3cret@host/name oracle://x`,
+  databaseStatementTimeoutMs: "99 8001 3s",
+  basePath: "v1 // /v1//x /a_b /v1?x /{id}",
+  corsOrigins:
+    '"" a.example https://a.example/ https://a.example, *,https://a.example ftp://a.example ' +
+    "https://*.example https://a.example:443 https://user@a.example https://a.example:99999",
+  log: 'JSON ""',
+  jwtIssuer:
+    "login.example http://login.example http://127.0.0.1.evil.example " +
+    "https://plants:s3cret@login.example https://login.example#a",
+  jwtJwksUrl: "file:///keys http://login.example/keys",
+  jwtScopeClaim: '"" a_b',
+  jwtReadScope: '"" plants_read plants"read',
+  gardenPlantsMax: '"" 0 1000000000 -1',
+  url:
+    '"" plants.example ftp://plants.example http:// https://plants:sec/s3cret@plants.example ' +
+    "http://plants.example/?a http://plants.example/#a http://plants.example:x",
+  rateLimit: '"" 100 0/s 1000001/s 1/0s 86401/86401s 2/2d 1.5/s 1/ms on',
+  events: "5s 7 1y",
+};
+const invalid = (Object.entries(refused) as [SettingName, string][]).flatMap(([name, texts]) =>
+  texts.split(" ").map((text) => [name, text === '""' ? "" : text.replaceAll("_", " ")] as const),
+);
 
-  test.each(cases)("of %s, such as %p, is refused in one line that names it", (name, text) => {
+test.each(invalid)(
+  "an invalid value of %s, such as %p, is refused in one line that names it, without a secret",
+  (name, text) => {
     const { flag, environment } = settings[name];
     const must = text === "" ? "is empty; it must be" : "must be";
-    for (const [source, read] of [
-      [`--${flag}`, () => readSetting(name, { [flag]: text }, {})],
-      [environment, () => readSetting(name, {}, { [environment]: text })],
+    for (const [source, flags, variables] of [
+      [`--${flag}`, { [flag]: text }, {}],
+      [environment, {}, { [environment]: text }],
     ] as const) {
+      const read = () => readSetting(name, flags, variables);
       expect(read).toThrow(expect.objectContaining({ code: "invalid-request" }));
-      expect(read).toThrow(new RegExp(`^${source} ${must} [^\\n]*$`));
+      expect(read).toThrow(new RegExp(`^${source} ${must} (?!.*s3cret)[^\\n]*$`));
     }
-  });
-
-  test.each([
-    ["database", "'postgres://plants:s\u00e9cret@host/name'"],
-    ["url", "https://plants:s\u00e9cret@plants.example"],
-    ["url", "https://plants:sec/s\u00e9cret@plants.example"],
-    ["jwtIssuer", "https://plants:s\u00e9cret@login.example"],
-  ] as const)("is not shown where it holds a secret, as %s may", (name, text) => {
-    const { environment } = settings[name];
-    const read = () => readSetting(name, {}, { [environment]: text });
-    expect(read).toThrow(new RegExp(`^${environment} must be [^\u00e9]*$`));
-  });
-});
+  },
+);
 
 test("takes one thread on PostgreSQL unless told otherwise, and at most one per connection", () => {
   const onPostgres = (flags: Record<string, string>) =>

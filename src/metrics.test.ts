@@ -1,6 +1,5 @@
 /** The text that Prometheus reads: its form, its labels, and histograms that add up. */
 import { beforeEach, expect, test } from "bun:test";
-import { closeSync, openSync } from "node:fs";
 import { Metrics } from "./metrics.ts";
 
 let metrics: Metrics;
@@ -18,29 +17,15 @@ test("every sample stands below the help and type of its family, which come once
   metrics.countCommit(3, 250);
   const families = metrics.render(true).split(/^(?=# HELP )/m);
   const names = families.map((family) => {
-    const [, name = "", type, samples = ""] =
-      /^# HELP (\w+) .+\n# TYPE \1 (counter|gauge|histogram)\n([\s\S]*)$/.exec(family) ?? [];
+    const [, name = "", type] =
+      /^# HELP (\w+) .+\n# TYPE \1 (counter|gauge|histogram)\n/.exec(family) ?? [];
     const suffix = type === "histogram" ? "(?:_bucket|_sum|_count)" : "";
-    const form = new RegExp(
-      `^(?:${name}${suffix}(?:\\{(?:[a-z]+="[^"\\\\\\n]*",?)+\\})? \\S+\\n)*$`,
-    );
-    expect([family, name]).toEqual([family, expect.stringMatching(/^\w+$/)]);
-    expect(samples).toMatch(form);
+    const sample = `${name}${suffix}(?:\\{(?:[a-z]+="[^"\\\\\\n]*",?)+\\})? \\S+\\n`;
+    expect(family).toMatch(new RegExp(`^#.+\n#.+\n(?:${sample})*$`));
     return name;
   });
-  expect(names.length).toBe(new Set(names).size);
+  expect(new Set(names).size).toBe(families.length);
   expect(names).toContain("plantstore_requests_total");
-});
-
-test.skipIf(process.platform !== "linux")("shows open file descriptors, and their limit", () => {
-  const read = (name: string) =>
-    Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics.render(true))?.[1]);
-  const before = read("process_open_fds");
-  const opened = [1, 2, 3].map(() => openSync("/dev/null", "r"));
-  expect(read("process_open_fds")).toBe(before + 3);
-  for (const descriptor of opened) closeSync(descriptor);
-  const limit = Bun.spawnSync(["sh", "-c", "ulimit -n"]).stdout.toString().trim();
-  expect(read("process_max_fds")).toBe(Number(limit));
 });
 
 test("counts unknown methods under one label, so that no client creates endless labels", () => {

@@ -2,12 +2,6 @@
 import { runCommand } from "../src/cli/run.ts";
 import { showLines, type Terminal } from "../src/cli/terminal.ts";
 
-export interface Finished {
-  readonly exitCode: number;
-  readonly out: string;
-  readonly errors: string;
-}
-
 /** Nobody watches it, unless `more` says so. */
 export function makeTerminal(more: Partial<Terminal> = {}) {
   const written = { out: "", said: [] as string[] };
@@ -30,7 +24,7 @@ export async function runInProcess(
   args: string | readonly string[],
   env: Terminal["env"] = {},
   stdin = "",
-): Promise<Finished> {
+) {
   const { terminal, written } = makeTerminal({ env, stdin: readBytes(stdin) });
   const words = typeof args === "string" ? args.split(" ") : args;
   const exitCode = await runHere(words, terminal);

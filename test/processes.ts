@@ -1,14 +1,8 @@
 /** What tests share with the rest of the machine: processes and ports. */
 import { readdirSync, readFileSync } from "node:fs";
 
-export interface RunningProcess {
-  readonly pid: number;
-  readonly parent: number;
-  readonly command: string;
-}
-
 /** From /proc, because a minimal Linux has no `ps`; other systems have it, and no /proc. */
-export function listProcesses(): RunningProcess[] {
+function listProcesses() {
   if (process.platform !== "linux") return askPs();
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
@@ -26,7 +20,7 @@ export function listProcesses(): RunningProcess[] {
     });
 }
 
-function askPs(): RunningProcess[] {
+function askPs() {
   const { stdout } = Bun.spawnSync(["ps", "-A", "-ww", "-o", "ppid=,pid=,command="]);
   const lines = stdout.toString().trim().split("\n");
   return lines.map((line) => {

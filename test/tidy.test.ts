@@ -51,63 +51,24 @@ const packages: Readonly<Record<string, RegExp>> = {
   console: /^(?:preact(?:\/hooks)?|@preact\/signals)$/,
 };
 
-describe("imports", () => {
-  test("point inward only", () => {
-    const isWrong = (path: string, name: string): boolean => {
-      const room = roomOf(path);
-      if (!name.startsWith(".")) return packages[room]?.test(name) === false;
-      const target = join(dirname(path), name);
-      const other = roomOf(target);
-      const isRoom = /^(?:src|client|console)\//.test(target);
-      return isRoom && other !== room && !arrows[room]?.split(" ").includes(other);
-    };
-    const imports = sources.flatMap((path) =>
-      findAll(read(path), /(?:from|import)\s*\(?\s*"([^"]+)"/g).map(([name = ""]) => [path, name]),
-    );
-    expect(imports.filter(([path = "", name = ""]) => isWrong(path, name))).toEqual([]);
-  });
-
-  test.each(["sqlite", "postgres"])(
-    "of %s come from the one place that chooses engines",
-    (engine) => {
-      const users = sources.filter(
-        (path) => !path.startsWith(`src/storage/${engine}/`) && read(path).includes(`/${engine}/`),
-      );
-      expect(users).toEqual(["src/storage/open.ts"]);
-    },
+test("imports point inward only", () => {
+  const isWrong = (path: string, name: string): boolean => {
+    const room = roomOf(path);
+    if (!name.startsWith(".")) return packages[room]?.test(name) === false;
+    const target = join(dirname(path), name);
+    const other = roomOf(target);
+    const isRoom = /^(?:src|client|console)\//.test(target);
+    return isRoom && other !== room && !arrows[room]?.split(" ").includes(other);
+  };
+  const imports = sources.flatMap((path) =>
+    findAll(read(path), /(?:from|import)\s*\(?\s*"([^"]+)"/g).map(([name = ""]) => [path, name]),
   );
-
-  test("of the start reach no command: each is loaded when it is called", () => {
-    const loaded = new Set<string>();
-    const visit = (path: string): void => {
-      if (loaded.has(path)) return;
-      loaded.add(path);
-      const names = findAll(read(path), /^(?:import(?! type)|}).* from "(\..+\.ts)"/gm);
-      for (const [name = ""] of names) visit(join(dirname(path), name));
-    };
-    visit("src/main.ts");
-    expect([...loaded]).toContain("src/cli/catalog.ts");
-    const late = /-commands?\.ts$|^src\/(?!main|config|cli|domain|storage\/(?:storage|failures))/;
-    expect([...loaded].filter((path) => late.test(path))).toEqual([]);
-  });
+  expect(imports.filter(([path = "", name = ""]) => isWrong(path, name))).toEqual([]);
 });
 
-describe("files", () => {
-  test("have comments of at most 100 columns", () => {
-    const isWide = (line: string) => /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.length > 100;
-    const wide = allCode.filter((path) => read(path).split("\n").some(isWide));
-    expect(wide).toEqual([]);
-  });
-
-  test("open with a sentence about their job", () => {
-    const opening = /^(?:#!.*\n)?(?:\/\/\/.*\n)?\/\*\*[\s*]+[A-Z`][\s\S]*?[.:]\s*\*\//;
-    expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
-  });
-
-  test("hold no leftovers", () => {
-    const leftovers = /\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b|\.only\(|debu[g]ger;|console\.lo[g]/;
-    expect(allCode.filter((path) => leftovers.test(read(path)))).toEqual([]);
-  });
+test("files open with a sentence about their job", () => {
+  const opening = /^(?:#!.*\n)?(?:\/\/\/.*\n)?\/\*\*[\s*]+[A-Z`][\s\S]*?[.:]\s*\*\//;
+  expect(allCode.filter((path) => !opening.test(read(path)))).toEqual([]);
 });
 
 describe("documents", () => {

@@ -1,4 +1,4 @@
-/** `plantstore backup` and `restore`, also when they are stopped and short of room. */
+/** `plantstore backup` and `restore` of a SQLite store, and `copy` to PostgreSQL. */
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
@@ -12,13 +12,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Client } from "pg";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
 import { countPlants, fillStore, readPlants } from "../filled-store.ts";
+import { makeDatabase, serverPassword } from "../postgres-server.ts";
 import { create } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { readOutput, realProgram, serveHere, spawnProgram, waitFor } from "./running-service.ts";
+import { makeToken, realProgram, serveHere, waitFor } from "./running-service.ts";
 
 const sources = makeTemporaryFolder();
 const small = join(sources.path, "small.db");
@@ -39,12 +41,6 @@ afterAll(() => sources[Symbol.dispose]());
 
 const backUp = () => runInProcess(["backup", backup, "--database", file]);
 const restore = (from = backup) => runInProcess(["restore", from, "--database", file]);
-const partials = () => readdirSync(folder.path).filter((name) => name.includes(".partial"));
-
-function runStatement(path: string, sql: string): void {
-  using database = new Database(path);
-  database.run(sql);
-}
 
 test("a backup is a whole SQLite file that only its owner can read", async () => {
   copyFileSync(small, file);
@@ -61,62 +57,39 @@ test("a backup is a whole SQLite file that only its owner can read", async () =>
 });
 
 test("a backup under load is of one moment, with all that was confirmed before it", async () => {
+  await using service = await serveHere({ database: file });
   let written = 0;
-  let confirmed = 0;
-  {
-    await using service = await serveHere({ database: file });
-    let isDone = false;
-    // One after the other, so that the plants of any moment are the first ones.
-    const writing = (async () => {
-      while (!isDone) {
-        const body = JSON.stringify({ id: written + 1, name: "Fern" });
-        expect((await service.call("POST /plants", { body })).status).toBe(201);
-        written++;
-      }
-    })();
-    await waitFor(() => written >= 10 || undefined);
-    confirmed = written;
-    expect(await backUp()).toMatchObject({ exitCode: 0 });
-    isDone = true;
-    await writing;
-  }
-  const { plants, tokens, kept } = JSON.parse((await restore()).out);
+  let isDone = false;
+  // One after the other, so that the plants of any moment are the first ones.
+  const writing = (async () => {
+    while (!isDone) {
+      const body = JSON.stringify({ id: written + 1, name: "Fern" });
+      expect((await service.call("POST /plants", { body })).status).toBe(201);
+      written++;
+    }
+  })();
+  await waitFor(() => written >= 10 || undefined);
+  const confirmed = written;
+  const { plants, tokens } = JSON.parse((await backUp()).out);
+  isDone = true;
+  await writing;
   expect([tokens, plants >= confirmed, plants <= written]).toEqual([1, true, true]);
-  const ids = (path: string) => readPlants(path, "gardener").then((all) => all.map(({ id }) => id));
-  const range = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index + 1));
-  expect(await ids(file)).toEqual(range(plants));
-  expect(await ids(kept)).toEqual(range(written));
+  const ids = (await readPlants(backup, "gardener")).map(({ id }) => Number(id));
+  expect(ids).toEqual(Array.from({ length: plants }, (_, index) => index + 1));
 });
 
-test("a backup that is stopped or short of room has no name, and disturbs no service", async () => {
+test("a backup that is short of room has no name, and disturbs no service", async () => {
   copyFileSync(small, file);
-  // Takes long enough to be interrupted.
-  runStatement(
-    file,
-    `INSERT INTO plants (garden, id, name, tag)
-       WITH RECURSIVE number (id) AS
-         (SELECT 1000 UNION ALL SELECT id + 1 FROM number WHERE id < 100000)
-       SELECT 'home', id, 'Fern ' || id, '' FROM number`,
-  );
   await using service = await serveHere({ database: file });
+  // Blocks of 512 bytes, less than the backup takes.
+  const line = `trap '' XFSZ; ulimit -f 100; exec "$@"`;
   const args = ["backup", backup, "--database", file];
-  await using child = spawnProgram(args);
-  await waitFor(() => (partials().length > 0 || child.exitCode !== null ? true : undefined));
-  child.kill("SIGTERM");
-  const { exitCode, errors } = await readOutput(child);
-  // A fast machine may have been done by then.
-  if (exitCode === 0) rmSync(backup);
-  else expect([exitCode, errors]).toEqual([130, "plantstore: Stopped. Nothing was written.\n"]);
-  expect([existsSync(backup), ...partials()]).toEqual([false]);
-
-  // Blocks of 512 bytes, far less than the backup takes.
-  const line = `trap '' XFSZ; ulimit -f 500; exec "$@"`;
   const short = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
     stderr: "pipe",
   });
   const refusal = `plantstore: There is no room for a copy in ${folder.path}.\n`;
   expect([await short.exited, await short.stderr.text()]).toEqual([1, refusal]);
-  expect([existsSync(backup), ...partials()]).toEqual([false]);
+  expect(readdirSync(folder.path).filter((name) => name.startsWith("backup"))).toEqual([]);
   const created = await service.call("POST /plants", { body: '{"name":"Moss"}' });
   expect(created.status).toBe(201);
 });
@@ -161,4 +134,81 @@ describe("a restore", () => {
     expect(existsSync(`${file}-wal`)).toBe(false);
     expect(await countPlants(file)).toBe(900);
   });
+});
+
+/** Tokens of the same moment are listed in the order in which they were made. */
+async function readAll(address: string) {
+  const storage = await openStorage(address, { isServing: false });
+  const tokens = await storage.listTokens();
+  const plants = await storage.list("gardener", undefined, 1_000);
+  const events = await storage.readEvents("gardener", undefined, 1_000, 1_000_000);
+  await storage.close();
+  return { tokens, plants, events };
+}
+
+test("a store goes to PostgreSQL, and tokens, keys, ids and events go on", async () => {
+  await using database = await makeDatabase();
+  const fern = { body: '{"name":"Farn \u{1f33f}","tag":"é"}', headers: { "Idempotency-Key": "k" } };
+  const ids = ["9007199254740993", "-9223372036854775808", "9223372036854775807", "-5"];
+  const drafts = ids.map((id) => `{"name":"${id}","id":${id}}`);
+  const bulk = { body: `[${drafts}]`, headers: { "Idempotency-Key": "k" } };
+  let token = "";
+  {
+    await using service = await serveHere({ database: file });
+    token = service.token;
+    await service.call("POST /plants", fern);
+    await service.call("POST /plants/bulk", bulk);
+    await service.call("POST /plants", { body: '{"name":"short-lived"}' });
+    await service.call("DELETE /plants/2");
+    await makeToken(service, "bob", "--garden", "Gärten \u{1f33f}", "--scope", "read");
+  }
+  const copied = await runInProcess(["copy", file, database.url]);
+  expect(copied).toMatchObject({ exitCode: 0, errors: "" });
+  expect(JSON.parse(copied.out)).toEqual({ plants: 5, tokens: 2 });
+  expect(copied.out).not.toContain(serverPassword);
+  expect(await readAll(database.url)).toEqual(await readAll(file));
+  // A later token comes after the copied ones.
+  await makeToken({ database: database.url }, "0");
+  const { tokens } = await readAll(database.url);
+  expect(tokens.map(({ user }) => user)).toEqual(["gardener", "bob", "0"]);
+
+  await using service = await serveHere({ database: database.url });
+  const again = await service.call("POST /plants", { ...fern, token });
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  const bulkAgain = await service.call("POST /plants/bulk", { ...bulk, token });
+  expect((await bulkAgain.json()).at(-1)).toEqual({ status: 201, id: -5, replayed: true });
+  const next = await service.call("POST /plants", { body: '{"name":"next"}', token });
+  expect(next.headers.get("location")).toBe("/plants/3");
+  const events = await (await service.call("GET /events?after=7", { token })).json();
+  expect(events).toMatchObject([{ seq: 8, plant: { id: 3, name: "next" } }]);
+  const { plants } = await (await service.call("GET /me", { token })).json();
+  expect(plants).toBe(6);
+});
+
+test("a copy that is interrupted leaves nothing, and can be run again", async () => {
+  copyFileSync(small, file);
+  await using database = await makeDatabase();
+  await fillStore(database.url, 0);
+  // It gets no further than to its first plants.
+  const intruder = new Client(database.url);
+  await intruder.connect();
+  await intruder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+  // However short the time limit of requests is.
+  const args = ["copy", file, database.url, "--database-statement-timeout-ms", "100"];
+  const copying = runInProcess(args);
+  await waitFor(async () => {
+    const [found] = await database.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+         AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'
+         AND now() - query_start > interval '200 ms'`,
+    );
+    return found;
+  });
+  process.emit("SIGINT");
+  const errors = "plantstore: Stopped. Nothing was changed.\n";
+  expect(await copying).toEqual({ exitCode: 130, out: "", errors });
+  await intruder.end();
+  expect(await countPlants(database.url)).toBe(0);
+  expect(await runInProcess(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
+  expect(await countPlants(database.url)).toBe(900);
 });

@@ -17,38 +17,27 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-interface Received {
-  readonly seq: number;
-  readonly id: string;
-  readonly body: string;
-  readonly headers: Record<string, string>;
-}
-
-type Respond = (received: Received, tries: number) => Response | Promise<Response>;
+type Respond = (seq: number, tries: number) => Response | Promise<Response>;
 
 /** A URL that takes `count` events, and then responds with 410, which ends a command. */
-function startReceiver(
-  count: number,
-  respond: Respond = () => new Response(null, { status: 204 }),
-) {
-  const requests: Received[] = [];
+function startReceiver(count: number, respond: Respond = () => new Response()) {
+  const requests: { seq: number; body: string; headers: Record<string, string> }[] = [];
+  const seqs = () => requests.map(({ seq }) => seq);
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
       const body = await request.text();
       const { seq } = JSON.parse(body);
-      const headers = Object.fromEntries(request.headers);
-      const received = { seq, id: headers["webhook-id"] ?? "", body, headers };
-      requests.push(received);
+      requests.push({ seq, body, headers: Object.fromEntries(request.headers) });
       if (seq > count) return new Response(null, { status: 410 });
-      return respond(received, requests.filter((each) => each.seq === seq).length);
+      return respond(seq, seqs().filter((each) => each === seq).length);
     },
   });
   return {
     url: `http://127.0.0.1:${server.port}/hook`,
     requests,
-    seqs: () => requests.map(({ seq }) => seq),
+    seqs,
     [Symbol.dispose]: () => void server.stop(true),
   };
 }
@@ -96,41 +85,27 @@ describe("a receiver", () => {
       "plantstore: The receiver responded to event 4 with 410: it wants no more events.\n",
     ]);
     expect(receiver.seqs()).toEqual([1, 2, 3, 4]);
-    const [first] = receiver.requests as [Received];
-    expect(first.id).toBe("an%2Ena%20%C3%A9_1");
-    expect(first.headers["content-type"]).toBe("application/json");
-    expect(first.body).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":"é"}}');
+    const [first] = receiver.requests;
+    expect(first?.headers).toMatchObject({
+      "webhook-id": "an%2Ena%20%C3%A9_1",
+      "content-type": "application/json",
+    });
+    expect(first?.body).toEndWith('"plant":{"id":9007199254740993,"name":"Fern","tag":"é"}}');
     const verified = receiver.requests.map(({ body, headers }) =>
       new Webhook(secret).verify(body, headers),
     );
     expect(verified).toMatchObject([1, 2, 3, 4].map((seq) => ({ seq })));
-    const other = new Webhook(`whsec_${Buffer.alloc(32, 8).toString("base64")}`);
-    expect(() => other.verify(first.body, first.headers)).toThrow("No matching signature");
     expect(Bun.JSONL.parse(out)).toEqual(
-      [1, 2, 3].map((seq) => ({ seq, id: `an%2Ena%20%C3%A9_${seq}`, status: 204, tries: 1 })),
+      [1, 2, 3].map((seq) => ({ seq, id: `an%2Ena%20%C3%A9_${seq}`, status: 200, tries: 1 })),
     );
     expect(garden.readState()).toEqual({ garden: "an.na é", url: receiver.url, seq: 3 });
-  });
-
-  test("gets what happens next, and later what it missed while nothing ran", async () => {
-    const garden = await openGarden("ben");
-    await garden.add(2);
-    using receiver = startReceiver(3);
-    const running = garden.forward(receiver.url);
-    await waitFor(() => Bun.file(garden.state).size > 0 || undefined);
-    expect(garden.readState().seq).toBe(2);
-    await garden.add(2);
-    expect((await running).exitCode).toBe(1);
-    expect(receiver.seqs()).toEqual([3, 4]);
-    expect((await garden.forward(receiver.url, "--from", "start")).exitCode).toBe(1);
-    expect(receiver.seqs()).toEqual([3, 4, 4]);
   });
 
   test("is tried again with the same id after any other response, with longer pauses", async () => {
     const garden = await openGarden("cem");
     await garden.add(3);
     const statuses = [500, 404, 302, 400, 429, 503, 500, 500, 500, 500, 500, 500];
-    using receiver = startReceiver(2, ({ seq }, tries) => {
+    using receiver = startReceiver(2, (seq, tries) => {
       const status = (seq === 1 && statuses[tries - 1]) || 200;
       return new Response(null, { status, headers: { location: "/elsewhere" } });
     });
@@ -139,7 +114,7 @@ describe("a receiver", () => {
     const { error, out, said } = await forwardWith(garden, receiver.url, { pause });
     expect(error.message).toContain("410");
     expect(receiver.seqs()).toEqual([...statuses.map(() => 1), 1, 2, 3]);
-    expect(new Set(receiver.requests.map(({ id }) => id)).size).toBe(3);
+    expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(3);
     for (const [index, pauseMs] of pauses.entries()) {
       const longest = Math.min(300_000, 2_000 * 2 ** index);
       expect(pauseMs).toBeWithin(longest / 2, longest + 1);
@@ -153,46 +128,37 @@ describe("a receiver", () => {
 
   test("is tried again if it is late, or away", async () => {
     const garden = await openGarden("dan");
-    await garden.add(2);
-    const late = Promise.withResolvers<Response>();
-    using receiver = startReceiver(1, (_, tries) =>
-      tries === 1 ? late.promise : new Response("thanks"),
-    );
-    const { said } = await forwardWith(garden, receiver.url, { timeoutMs: 50 });
-    late.resolve(new Response());
-    // A busy machine may be late more often.
-    expect(receiver.seqs().slice(0, 2)).toEqual([1, 1]);
-    expect(receiver.seqs()).toContain(2);
-    expect(said[0]).toStartWith("Event 1 was not taken: no response within 0.1 s.");
-    receiver[Symbol.dispose]();
-    const pause = () => Promise.reject(new Error("enough"));
-    const { error, said: away } = await forwardWith(garden, receiver.url, { pause });
-    expect(error.message).toBe("enough");
-    expect(away[0]).toStartWith("Event 2 was not taken: ");
-  });
-
-  test("gets the delivery under way before SIGTERM ends the command", async () => {
-    const garden = await openGarden("eva");
-    await garden.add(2);
-    using receiver = startReceiver(2, () => {
-      process.emit("SIGTERM");
-      return new Response(null, { status: 201 });
-    });
-    const { exitCode, errors } = await garden.forward(receiver.url, "--from", "start");
-    expect([exitCode, errors]).toEqual([0, ""]);
-    expect([receiver.seqs(), garden.readState().seq]).toEqual([[1], 1]);
-  });
-
-  test("is stopped by SIGTERM in a pause, and the event is sent next time", async () => {
-    const garden = await openGarden("fay");
     await garden.add(1);
-    using receiver = startReceiver(1, (_, tries) => {
-      setTimeout(() => process.emit("SIGTERM"), 0);
-      return new Response(null, { status: tries === 1 ? 500 : 200 });
+    using receiver = startReceiver(1, () => new Promise<Response>(() => {}));
+    let pauses = 0;
+    const pause = async () => {
+      if (++pauses === 2) throw new Error("enough");
+      receiver[Symbol.dispose]();
+    };
+    const { error, said } = await forwardWith(garden, receiver.url, { timeoutMs: 500, pause });
+    expect(error.message).toBe("enough");
+    expect(said).toEqual([
+      expect.stringMatching(/^Event 1 was not taken: no response within 0\.5 s\./),
+      expect.stringMatching(/^Event 1 was not taken: (?!no response)/),
+    ]);
+  });
+
+  test("gets what happens next, what is under way when SIGTERM comes, and later what it missed", async () => {
+    const garden = await openGarden("ben");
+    await garden.add(2);
+    using receiver = startReceiver(4, (seq, tries) => {
+      process.emit("SIGTERM");
+      return new Response(null, { status: seq === 4 && tries === 1 ? 500 : 201 });
     });
-    expect((await garden.forward(receiver.url, "--from", "start")).exitCode).toBe(0);
-    expect(garden.readState().seq).toBe(0);
-    expect((await garden.forward(receiver.url)).exitCode).toBe(0);
-    expect(garden.readState().seq).toBe(1);
+    const running = garden.forward(receiver.url);
+    await waitFor(() => Bun.file(garden.state).size > 0 || undefined);
+    expect(garden.readState().seq).toBe(2);
+    await garden.add(2);
+    expect([(await running).exitCode, garden.readState().seq]).toEqual([0, 3]);
+    for (const seq of [3, 4]) {
+      const stopped = await garden.forward(receiver.url, "--from", "start");
+      expect([stopped.exitCode, garden.readState().seq]).toEqual([0, seq]);
+    }
+    expect(receiver.seqs()).toEqual([3, 4, 4]);
   });
 });

@@ -18,21 +18,32 @@ const expiry = Math.floor(Date.now() / 1_000) + 600;
 const signWith = (by: SigningKey, others: object = {}) =>
   sign(by, issuer.claims(Date.now(), { exp: expiry, ...others }));
 
-test("a service starts while its issuer is down, and accepts JWTs once it is up", async () => {
-  issuer.respond = () => new Response("", { status: 502 });
+test("an issuer that hangs or is down holds up no other tokens, and its JWTs count once it is up", async () => {
+  const hanging = Promise.withResolvers<void>();
+  issuer.respond = async () => {
+    await hanging.promise;
+    return new Response("", { status: 502 });
+  };
   await using service = await serveHere(trust);
-  await waitFor(() => service.readLog("issuer key refresh failed")[0]);
   const token = await signWith(key);
-  const unavailable = await service.call("GET /plants", { token });
-  expect([unavailable.status, unavailable.headers.get("retry-after")]).toEqual([503, "1"]);
-  expect(await unavailable.text()).not.toContain("127.0.0.1");
-  expect((await service.call("GET /plants")).status).toBe(200);
+  const held = Array.from({ length: 200 }, () => callAnew(service, "GET /plants", { token }));
+  for (let round = 0; round < 10; round++) {
+    const response = await insist(() => service.call(`GET /plants?limit=${round}`));
+    expect(response.status).toBe(200);
+  }
+  hanging.resolve();
+  for (const response of await Promise.all(held)) {
+    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await response.text()).not.toContain("127.0.0.1");
+  }
+  await waitFor(() => service.readLog("issuer key refresh failed")[0]);
   issuer.respond = undefined;
   // The issuer is asked again ten seconds later.
   setSystemTime(Date.now() + 10_000);
   expect((await service.call("GET /plants", { token })).status).toBe(200);
   expect(JSON.stringify(service.readLog())).not.toContain(token);
 });
+
 test("the log says why a JWT was refused, and the response doesn't; /me says when one expires", async () => {
   // By the address of its keys alone, until the service has fetched them.
   issuer.respond = (path) => (path === "/keys" ? undefined : new Response("", { status: 404 }));
@@ -47,13 +58,10 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
   const other = { ...(await makeSigningKey("ES256")), kid: key.kid };
   const refused: Record<string, string> = {
     iss: await signWith(key, { iss: "https://evil.test" }),
-    aud: await signWith(key, { aud: "https://evil.test" }),
     exp: await signWith(key, { exp: expiry - 1_200 }),
-    alg: good.replace(/^[^.]+/, btoa('{"alg":"PS256"}').replace(/=+$/, "")),
     kid: await signWith(await makeSigningKey("ES256")),
     signature: await signWith(other),
     malformed: "a.b.c",
-    length: `${good}${"x".repeat(8_192)}`,
   };
   const bodies = new Set<string>();
   for (const [reason, token] of Object.entries(refused)) {
@@ -83,20 +91,4 @@ test("scopes have the configured names; a JWT without any is a 403 that names wh
     expect([claims, refused.status, named]).toEqual([claims, status, lacking]);
   }
   expect(service.readLog("request").at(-1)).toMatchObject({ status: 403, tokenError: "scope" });
-});
-
-test("an issuer that hangs holds up no other tokens", async () => {
-  const hanging = Promise.withResolvers<Response>();
-  issuer.respond = () => hanging.promise;
-  await using service = await serveHere(trust);
-  const token = await signWith(key);
-  const held = Array.from({ length: 200 }, () => callAnew(service, "GET /plants", { token }));
-  for (let round = 0; round < 10; round++) {
-    const response = await insist(() => service.call(`GET /plants?limit=${round}`));
-    expect(response.status).toBe(200);
-  }
-  hanging.resolve(new Response("", { status: 502 }));
-  for (const { status, headers } of await Promise.all(held)) {
-    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
-  }
 });

@@ -7,7 +7,7 @@ import { makeTerminal } from "../command.ts";
 import { pickPorts } from "../processes.ts";
 import { skipsUnless } from "../skipping.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, realProgram, serveHere, waitFor } from "./running-service.ts";
+import { realProgram, serveHere, waitFor } from "./running-service.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();
@@ -35,17 +35,47 @@ async function run(line: string, variables: Readonly<Record<string, string>> = {
   return shown.join("");
 }
 
-/** What a pseudo-terminal gets from the real program, without carriage returns. */
-async function runAtTerminal(
-  line: string,
-  variables: Readonly<Record<string, string>> = {},
-  answer?: string,
-) {
-  const decoder = new TextDecoder();
+test("a person gets tables and sentences, in their own time zone", async () => {
+  const { TZ = "Etc/UTC" } = process.env;
+  process.env.TZ = "Asia/Kolkata";
+  const created = await run("token create eve --garden alice --expires 2099-07-01");
+  const sentence = 'eve can read and write the garden "alice" (expires 2099-07-01 05:30 +05:30).';
+  expect(created).toEndWith(`${sentence}\n`);
+  const variables = { PLANTSTORE_TOKEN: created.split("\n")[0] ?? "" };
+  const at = (line: string) => run(line, variables);
+  expect(await at("whoami")).toBe(`${sentence} It has 0 plants.\n`);
+  expect(await at("events")).toBe("There are no events.\n");
+  expect(await at("plants add Fern --tag shade --id 9")).toBe("Added plant 9: Fern (shade).\n");
+  expect(await at("plants edit 9 --tag=")).toBe("Changed plant 9: Fern.\n");
+  expect((await at("events")).replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, "2026-11-15 22:00")).toBe(
+    "EVENT  WHEN                     WHO  WHAT      ID  NAME  TAG\n" +
+      "1      2026-11-15 22:00 +05:30  eve  created   9   Fern  shade\n" +
+      "2      2026-11-15 22:00 +05:30  eve  replaced  9   Fern\n",
+  );
+  process.env.TZ = TZ;
+  // A joined emoji, and text that needs joiners.
+  await at("plants add Monstera --tag 👩‍🌾می‌روم --id 5000");
+  expect(await at("plants get 9 10 5000")).toBe(
+    "plantstore: There is no plant 10. See plantstore plants list.\n" +
+      "ID    NAME      TAG\n" +
+      "9     Fern\n" +
+      "5000  Monstera  👩‍🌾می‌روم\n",
+  );
+  expect(await at("plants get 9 --json")).toBe('{"id":9,"name":"Fern","tag":""}\n');
+});
+
+/** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */
+const odd = "\x1b[2J\u009b31m\u061c\u202e\u200b\u2028\u{e0041}";
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about.
+const unsafe = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u202e\u200b\u2028\u{e0041}]/u;
+
+/** What a pseudo-terminal gets from the real program, where a person answers its question. */
+async function runAtTerminal(line: string, answer = ""): Promise<string> {
   const ended = Promise.withResolvers<void>();
+  const decoder = new TextDecoder();
   let text = "";
   const child = Bun.spawn([process.execPath, realProgram, ...line.split(" ")], {
-    env: { PATH: process.env.PATH, ...environment, ...variables },
+    env: { PATH: process.env.PATH, ...environment },
     terminal: {
       cols: 200,
       data(_, bytes) {
@@ -55,85 +85,30 @@ async function runAtTerminal(
       exit: () => ended.resolve(),
     },
   });
-  if (answer !== undefined) {
+  if (answer !== "") {
     await waitFor(() => text.includes("[y/N]") || undefined);
     child.terminal?.write(`${answer}\n`);
   }
   await child.exited;
   await ended.promise;
-  return text.replaceAll(/\r+\n/g, "\n");
+  // Two sequences are ours: they end a line, and clear the one that shows progress.
+  return text.replaceAll(/\r+\n/g, "\n").replaceAll("\r\x1b[2K", "");
 }
 
-async function addPlant(plant: object): Promise<void> {
-  const { status } = await service.call("POST /plants", { body: JSON.stringify(plant) });
-  expect(status).toBe(201);
-}
-
-test("plants get shows one table, even if a plant is missing, and JSON if it is asked to", async () => {
-  await addPlant({ id: 9, name: "Fern", tag: "shade" });
-  // A joined emoji, and text that needs joiners.
-  await addPlant({ id: 5000, name: "Monstera deliciosa", tag: "👩‍🌾 می‌روم" });
-  expect(await run("plants get 9 10 5000")).toBe(
-    "plantstore: There is no plant 10. See plantstore plants list.\n" +
-      "ID    NAME                TAG\n" +
-      "9     Fern                shade\n" +
-      "5000  Monstera deliciosa  👩‍🌾 می‌روم\n",
+test("a person is asked before a deletion, and no plant sends control characters to a terminal", async () => {
+  const body = JSON.stringify({ name: `Fern${odd}`, tag: odd });
+  expect((await service.call("POST /plants", { body })).status).toBe(201);
+  const line = `plants delete --tag ${odd}`;
+  const refused = await runAtTerminal(line, "no");
+  expect(refused).toMatch(
+    /^Delete 1 plant with the tag ".+"\? \[y\/N\] no\n.+ Nothing was deleted\.\n$/,
   );
-  expect(await run("plants get 9 --json")).toBe('{"id":9,"name":"Fern","tag":"shade"}\n');
-});
-
-test("events are a table of who did what, and when", async () => {
-  const variables = { PLANTSTORE_TOKEN: await makeToken(service, "eve") };
-  expect(await run("events", variables)).toBe("There are no events.\n");
-  const added = await run("plants add Fern --tag shade --id 1000", variables);
-  expect(added).toBe("Added plant 1000: Fern (shade).\n");
-  expect(await run("plants edit 1000 --tag=", variables)).toBe("Changed plant 1000: Fern.\n");
-  const shown = await run("events", variables);
-  const time = /\d{4}-\d\d-\d\d \d\d:\d\d (?:UTC|[+-]\d\d:\d\d)/g;
-  expect(shown.replaceAll(time, "2026-11-15 22:00 UTC")).toBe(
-    "EVENT  WHEN                  WHO  WHAT      ID    NAME  TAG\n" +
-      "1      2026-11-15 22:00 UTC  eve  created   1000  Fern  shade\n" +
-      "2      2026-11-15 22:00 UTC  eve  replaced  1000  Fern\n",
-  );
-});
-
-test("a token is described in one sentence by token create and whoami", async () => {
-  const flags = "--garden alice --scope read --expires 2099-07-01";
-  const { TZ = "Etc/UTC" } = process.env;
-  process.env.TZ = "Asia/Kolkata";
-  const created = await run(`token create bob ${flags}`);
-  process.env.TZ = TZ;
-  const sentence = 'bob can read the garden "alice" (expires 2099-07-01 05:30 +05:30).';
-  expect(created).toEndWith(`${sentence}\n`);
-  const [token = ""] = created.split("\n");
-  const shown = await run("whoami", { PLANTSTORE_TOKEN: token });
-  expect(shown).toMatch(/^bob can read the garden "alice" \(expires .+\)\. It has 0 plants\.\n$/);
-});
-
-test("plants delete says how many, and deletes them only after a yes", async () => {
-  for (const id of [101, 102]) await addPlant({ id, name: "Fern", tag: "old" });
-  const line = "plants delete --tag old";
-  const question = 'Delete 2 plants with the tag "old"? [y/N] ';
-  const refused = await runAtTerminal(line, {}, "no");
-  expect(refused).toBe(`${question}no\nplantstore: Nothing was deleted.\n`);
-  expect(await run("plants tags")).toMatch(/^PLANTS +TAG\n(?:.*\n)*2 +old\n/);
-  expect(await runAtTerminal(line, {}, "y")).toBe(`${question}y\nDeleted 2 plants.\n`);
-  expect(await run("plants list --tag old")).toStartWith("There are no plants");
-});
-
-/** Clears the screen, sets a color, reverses the text, hides a letter, breaks the line. */
-const odd = "\x1b[2J\u009b31m\u061c\u202e\u200b\u2028\u{e0041}";
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about.
-const unsafe = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u202e\u200b\u2028\u{e0041}]/u;
-
-test("no command sends control or format characters to a terminal", async () => {
-  await addPlant({ id: 77, name: `Fern${odd}`, tag: odd });
-  // Both ways to the terminal: a result, and a message.
-  for (const line of ["export", `serve --log ${odd}`]) {
-    // The line that shows progress is cleared by one of ours.
-    const shown = (await runAtTerminal(line)).replaceAll("\r\x1b[2K", "");
-    expect({ line, shown }).toEqual({ line, shown: expect.stringContaining("\\u") });
-    expect({ line, unsafe: unsafe.exec(shown)?.[0] }).toEqual({ line, unsafe: undefined });
+  const exported = await runAtTerminal("export");
+  expect(await runAtTerminal(line, "y")).toEndWith("[y/N] y\nDeleted 1 plant.\n");
+  const message = await runAtTerminal(`serve --log ${odd}`);
+  for (const shown of [refused, exported, message]) {
+    expect(shown).toContain("\\u");
+    expect(unsafe.exec(shown)?.[0]).toBeUndefined();
   }
 });
 
@@ -150,7 +125,7 @@ async function runInShell(line: string, args: readonly string[], url = service.u
 test.skipIf(skipsUnless(existsSync("/dev/full"), "no /dev/full"))(
   "on a full disk, a command says so, and ends with 1",
   async () => {
-    const finished = await runInShell('"$@" > /dev/full', ["export"]);
+    const finished = await runInShell('"$@" > /dev/full', ["export", "--format", "csv"]);
     const errors = "plantstore: Cannot write standard output: the disk is full.\n";
     expect(finished).toEqual({ exitCode: 1, errors });
   },

@@ -2,70 +2,62 @@
  * Starts the service and talks to it over a socket: the real program in a process of its own, as a
  * user does, or the same service in the test's process, which is faster.
  */
-import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
+import { memoizeAsync } from "../../src/async/memoize.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
 import { serve } from "../../src/server/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { type Finished, runInProcess } from "../command.ts";
+import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-
-export type { Finished } from "../command.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
 
-/** Only what a program needs to run: no setting of the machine reaches it. */
-const environment = { PATH: process.env.PATH ?? "", HOME: "/nonexistent" };
-
-/** Not the working folder: a service may run there, and its data are not the tests'. */
-const folder = mkdtempSync(join(tmpdir(), "plantstore-cwd-"));
 /** Whatever this process has started ends with it. */
-const running = new Set<Subprocess>();
+const started: Subprocess[] = [];
 process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-  rmSync(folder, { recursive: true, force: true });
+  for (const child of started) child.kill("SIGKILL");
 });
 
-/** Starts a command and does not wait for it. */
+/** Starts a command, which no setting of the machine reaches, and doesn't wait for it. */
 export function spawnProgram(
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
   program = realProgram,
 ) {
   const child = Bun.spawn([process.execPath, program, ...args], {
-    cwd: folder,
-    env: { ...environment, ...variables },
+    // Not the working folder: a service may run there, and its data are not the tests'.
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH ?? "", HOME: "/nonexistent", ...variables },
     stdout: "pipe",
     stderr: "pipe",
   });
-  running.add(child);
-  child.exited.then(() => running.delete(child));
+  started.push(child);
   return child;
 }
 
 /** Runs a command to its end. */
-export async function runProgram(
-  args: readonly string[],
-  variables: Readonly<Record<string, string>> = {},
-  program?: string,
-): Promise<Finished> {
-  return readOutput(spawnProgram(args, variables, program));
+export function runProgram(...command: Parameters<typeof spawnProgram>) {
+  return readOutput(spawnProgram(...command));
 }
 
 /** What a command prints, to its end. */
-export async function readOutput(child: PipedProcess): Promise<Finished> {
+export async function readOutput(child: PipedProcess) {
   const { written, reading } = gather(child);
   await reading;
   return { exitCode: await child.exited, ...written };
 }
 
-/** Creates a token in a database, as its owner does. Fails with what the command says. */
+interface Place {
+  readonly database: string;
+}
+
+/** Creates a token in a database, as its owner does. */
 export async function makeToken(
-  { database }: { readonly database: string },
+  { database }: Place,
   user: string,
   ...flags: readonly string[]
 ): Promise<string> {
@@ -76,11 +68,7 @@ export async function makeToken(
 }
 
 /** As many tokens, each to a garden of its own. */
-export async function makeTokens(
-  { database }: { readonly database: string },
-  user: string,
-  count: number,
-): Promise<string[]> {
+export function makeTokens({ database }: Place, user: string, count: number): Promise<string[]> {
   const users = Array.from({ length: count }, (_, index) => ({ user: `${user}-${index}` }));
   return issueTokens(database, users);
 }
@@ -93,31 +81,23 @@ async function issueTokens(database: string, grants: readonly NewToken[]): Promi
   return tokens;
 }
 
-/** Revokes the tokens of a user, as their owner does. */
-export async function revokeTokens(
-  { database }: { readonly database: string },
-  user: string,
-): Promise<void> {
-  const variables = { PLANTSTORE_DATABASE: database };
-  const listed = await runInProcess("token list --json", variables);
-  const tokens: { id: string; user: string }[] = JSON.parse(listed.out);
-  const ids = tokens.filter((token) => token.user === user).map(({ id }) => id);
-  const { exitCode, errors } = await runInProcess(["token", "revoke", ...ids], variables);
-  if (exitCode !== 0) throw new Error(errors);
+/** Revokes the tokens of a user, as another process does. */
+export async function revokeTokens({ database }: Place, user: string): Promise<void> {
+  const storage = await openStorage(database, { isServing: false });
+  const tokens = (await storage.listTokens()).filter((token) => token.user === user);
+  for (const { id } of tokens) await storage.revokeToken(id, Date.now());
+  await storage.close();
 }
 
 /** A garden that no other test uses, and what calls it. Commands run in this process. */
-export async function openGarden(
-  service: Pick<RunningService, "url" | "database">,
-  grant: NewToken,
-) {
+export async function openGarden(service: Place & { readonly url: string }, grant: NewToken) {
   const [token = ""] = await issueTokens(service.database, [grant]);
   const env = { PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
   return {
     env,
     token,
     call: makeCaller(service.url, token),
-    run: (args: string | readonly string[], url = service.url, stdin?: string): Promise<Finished> =>
+    run: (args: string | readonly string[], url = service.url, stdin?: string) =>
       runInProcess(args, { ...env, PLANTSTORE_URL: url }, stdin),
   };
 }
@@ -137,11 +117,7 @@ export async function serveHere(
   const log = createLog("json", write, config.logLevel);
   const service = await serve(config, log, intervals);
   const { token } = await issueToken(service.storage, { user: "gardener" }, Date.now());
-  let stopping: Promise<void> | undefined;
-  const stop = () => {
-    stopping ??= service.stop();
-    return stopping;
-  };
+  const stop = memoizeAsync(() => service.stop());
   return {
     url: service.url,
     port: Number(new URL(service.url).port),
@@ -230,9 +206,11 @@ export function makeCaller(
   };
 }
 
+type Callable = Pick<RunningService, "call">;
+
 /** On a connection of its own, which the kernel gives to one thread or another. */
 export function callAnew(
-  service: Pick<RunningService, "call">,
+  service: Callable,
   request: string,
   init: { body?: string; token?: string } = {},
 ): Promise<Response> {
@@ -240,10 +218,7 @@ export function callAnew(
 }
 
 /** Until each thread has responded: request ids start with their thread's prefix. */
-export async function waitForThreads(
-  service: Pick<RunningService, "call">,
-  threads: number,
-): Promise<void> {
+export async function waitForThreads(service: Callable, threads: number): Promise<void> {
   const seen = new Set<string | undefined>();
   await waitFor(async () => {
     const { headers } = await callAnew(service, "GET /healthz");
@@ -262,13 +237,10 @@ export async function insist(ask: () => Promise<Response>): Promise<Response> {
 }
 
 /** The value of a sample of /metrics; 0 if it isn't there. */
-export async function readMetric(
-  service: Pick<RunningService, "call">,
-  sample: string,
-): Promise<number> {
-  const lines = (await (await service.call("GET /metrics")).text()).split("\n");
-  const line = lines.find((each) => each.startsWith(`plantstore_${sample} `));
-  return Number(line?.split(" ")[1] ?? 0);
+export async function readMetric(service: Callable, sample: string): Promise<number> {
+  const text = await (await service.call("GET /metrics")).text();
+  const [, value = "0"] = text.split(`\nplantstore_${sample} `);
+  return Number.parseFloat(value);
 }
 
 /** What a process has written so far, and when all of it is here. */

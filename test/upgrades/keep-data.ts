@@ -1,16 +1,16 @@
 /**
  * `npm run release:keep-data`: stores data of every kind as this version writes them, so that later
- * versions can be tested with them.
+ * versions can be tested with them: a SQLite file with a log that holds the last writes, a PostgreSQL
+ * database as statements, and what callers received.
  */
 import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import schema from "../../src/storage/postgres/migrations/schema-7.sql" with { type: "text" };
-import { makeToken, runProgram, startService } from "../end-to-end/running-service.ts";
+import { makeToken, revokeTokens, startService } from "../end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type KeptAnswers, keptPath } from "./kept-data.ts";
 
 const { version } = manifest;
 /** Far enough away for a test of any day. */
@@ -22,33 +22,29 @@ const timeOfToken = "UPDATE tokens SET expires_at_ms = 1 WHERE note = 'expired'"
 using folder = makeTemporaryFolder();
 const file = join(folder.path, "plants.db");
 const server = await makeDatabase();
-const home = dirname(keptPath(version, "answers.json"));
+const home = join(import.meta.dir, "versions", version);
 rmSync(home, { recursive: true, force: true });
 mkdirSync(home, { recursive: true });
 
-const answers = {
-  sqlite: await fill(file, keepFile),
-  postgres: await fill(server.url, async () => {}),
-};
-await Bun.write(keptPath(version, "answers.json"), `${JSON.stringify(answers, null, 2)}\n`);
-await Bun.write(keptPath(version, "postgres.sql"), await renderStatements(server));
+const answers = { sqlite: await fill(file), postgres: await fill(server.url) };
+await Bun.write(join(home, "answers.json"), `${JSON.stringify(answers, null, 2)}\n`);
+await Bun.write(join(home, "postgres.sql"), await renderStatements(server));
 await server.drop();
 process.stdout.write(`test/upgrades/versions/${version}: kept\n`);
 process.exit(0);
 
-/** Through the real program, as a user would. What is kept of it is kept while it runs. */
-async function fill(database: string, keep: () => Promise<void>): Promise<KeptAnswers> {
+export type KeptAnswers = Awaited<ReturnType<typeof fill>>;
+
+/** Through the real program, as a user would. */
+async function fill(database: string) {
   const make = (...flags: string[]) => makeToken({ database }, "ada", ...flags);
   const token = await make("--note", "kept");
   const readToken = await make("--scope", "read");
   const expiredToken = await make("--expires", "2999-01-01", "--note", "expired");
-  const revokedToken = await make("--note", "revoked");
-  const list = (await runProgram(["token", "list", "--database", database])).out;
-  const id = /^(\S+).*\brevoked\b/m.exec(list)?.[1] ?? "";
-  await runProgram(["token", "revoke", id, "--database", database]);
+  const revokedToken = await makeToken({ database }, "eve", "--garden", "ada");
+  await revokeTokens({ database }, "eve");
   await using service = await startService({ database });
-  const create = async (body: string, key?: string) => {
-    const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
+  const create = async (body: string, headers: Record<string, string> = {}) => {
     const response = await service.call("POST /plants", { token, body, headers });
     if (response.status !== 201) throw new Error(`${body}: ${response.status}`);
     return response.headers.get("location") ?? "";
@@ -60,10 +56,10 @@ async function fill(database: string, keep: () => Promise<void>): Promise<KeptAn
   const key = "kept";
   // So that the log holds only what follows.
   if (database === file) changeFile("PRAGMA wal_checkpoint(TRUNCATE)");
-  const location = await create(body, key);
+  const location = await create(body, { "Idempotency-Key": key });
   await service.call(`DELETE ${await create('{"name":"gone"}')}`, { token });
   const plants = await (await service.call("GET /plants?include=id", { token })).text();
-  await keep();
+  if (database === file) keepFile();
   service.signal("SIGTERM");
   await service.exited;
   return { token, readToken, expiredToken, revokedToken, plants, keyed: { key, body, location } };
@@ -75,10 +71,10 @@ function changeFile(...statements: readonly string[]): void {
 }
 
 /** With its log, which holds the last writes: it is folded into the file when the service ends. */
-async function keepFile(): Promise<void> {
+function keepFile(): void {
   changeFile(timesOfKeys, timeOfToken);
-  for (const suffix of ["", "-wal"] as const) {
-    copyFileSync(file + suffix, keptPath(version, `plants.db${suffix}`));
+  for (const suffix of ["", "-wal"]) {
+    copyFileSync(file + suffix, join(home, `plants.db${suffix}`));
   }
 }
 

@@ -2,34 +2,40 @@
  * The data of released versions, with this version: nothing is lost, and all of it still works.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../command.ts";
 import { serveHere } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { type Engine, type KeptAnswers, keptPath, keptVersions, readAnswers } from "./kept-data.ts";
+import type { KeptAnswers } from "./keep-data.ts";
 
+type Engine = "sqlite" | "postgres";
+
+const versions = join(import.meta.dir, "versions");
 const folder = makeTemporaryFolder();
 const stack = new AsyncDisposableStack();
 stack.use(folder);
 afterAll(() => stack.disposeAsync());
 
 async function bring(version: string, engine: Engine): Promise<string> {
+  const kept = join(versions, version);
   if (engine === "sqlite") {
     const path = join(folder.path, `${version}.db`);
-    copyFileSync(keptPath(version, "plants.db"), path);
-    copyFileSync(keptPath(version, "plants.db-wal"), `${path}-wal`);
+    for (const suffix of ["", "-wal"])
+      copyFileSync(join(kept, `plants.db${suffix}`), path + suffix);
     return path;
   }
   const database = stack.use(await makeDatabase());
-  await database.query(await Bun.file(keptPath(version, "postgres.sql")).text());
+  await database.query(await Bun.file(join(kept, "postgres.sql")).text());
   return database.url;
 }
 
 /** Nothing is lost, and all of it still works. */
-async function checkData(database: string, answers: KeptAnswers): Promise<void> {
-  const { token, readToken, expiredToken, revokedToken, plants, keyed } = answers;
+async function checkData(version: string, engine: Engine, database: string): Promise<void> {
+  const answers = await Bun.file(join(versions, version, "answers.json")).json();
+  const { token, readToken, expiredToken, revokedToken, plants, keyed }: KeptAnswers =
+    answers[engine];
   await using service = await serveHere({ database });
   const { lastEvent } = await (await service.call("GET /me", { token })).json();
 
@@ -66,14 +72,14 @@ async function checkData(database: string, answers: KeptAnswers): Promise<void> 
   }
 }
 
-describe.each(keptVersions)("the data of version %s", (version) => {
+describe.each(readdirSync(versions))("the data of version %s", (version) => {
   test.each<Engine>(["sqlite", "postgres"])("is all there and in use on %s", async (engine) => {
-    await checkData(await bring(version, engine), (await readAnswers(version))[engine]);
+    await checkData(version, engine, await bring(version, engine));
   });
 });
 
 test("a backup of 2.0 is restored after gunzip, as the refusal says", async () => {
-  const packed = keptPath("2.0.0", "plants.backup");
+  const packed = join(versions, "2.0.0/plants.backup");
   const database = join(folder.path, "restored.db");
   const restore = (path: string) => runInProcess(["restore", path, "--database", database]);
   const refused = await restore(packed);
@@ -81,5 +87,5 @@ test("a backup of 2.0 is restored after gunzip, as the refusal says", async () =
   const backup = join(folder.path, "old.db");
   await Bun.write(backup, Bun.gunzipSync(await Bun.file(packed).bytes()));
   expect(await restore(backup)).toMatchObject({ exitCode: 0, errors: "" });
-  await checkData(database, (await readAnswers("2.0.0")).sqlite);
+  await checkData("2.0.0", "sqlite", database);
 });
