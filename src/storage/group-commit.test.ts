@@ -5,7 +5,7 @@ import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
-import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
+import { deadlineMs, GroupCommit, groupWritesMax } from "./group-commit.ts";
 
 const realImmediate = setImmediate;
 
@@ -88,38 +88,36 @@ function create() {
 
 const ok = undefined;
 
-describe("a group", () => {
-  test("has the writes of one commit's time in order, and resolves each after its own", async () => {
-    const { committed, sendAll, send, begin, end, groups } = create();
-    await begin();
-    const results = Promise.all([sendAll(3, 1), send(2)]);
-    await ticks();
-    expect(groups()).toEqual([[9]]);
-    await end(ok, ok);
-    expect(await results).toEqual([[3, 1], 2]);
-    expect(groups()).toEqual([[9], [3, 1, 2]]);
-    expect(committed).toEqual([1, 3]);
-  });
+test("a group has the writes of one commit's time in order, and resolves each after its own", async () => {
+  const { committed, sendAll, send, begin, end, groups } = create();
+  await begin();
+  const results = Promise.all([sendAll(3, 1), send(2)]);
+  await ticks();
+  expect(groups()).toEqual([[9]]);
+  await end(ok, ok);
+  expect(await results).toEqual([[3, 1], 2]);
+  expect(groups()).toEqual([[9], [3, 1, 2]]);
+  expect(committed).toEqual([1, 3]);
+});
 
-  test("has a bound, and so has each garden while others wait", async () => {
-    const { send, sendAll, begin, end, groups } = create();
-    await begin();
-    const results = Promise.all([send(10, groupPlantsMax - 1), sendAll(11, 12, 20, 21)]);
-    await end(ok);
-    const large = [30, 40, 50, 60, 70].map((id) => send(id, groupWritesMax / 4));
-    await end(ok);
-    const alone = [80, 81, 82, 83, 84].map((id) => send(id, groupWritesMax / 4));
-    await end(ok, ok, ok, ok);
-    expect(await results).toEqual([10, [11, 12, 20, 21]]);
-    expect(await Promise.all([...large, ...alone])).toHaveLength(10);
-    expect(groups()).toEqual([
-      [9],
-      [10, 20, 11, 21],
-      [12, 30, 40, 50],
-      [60, 70, 80],
-      [81, 82, 83, 84],
-    ]);
-  });
+test("a group has a bound, and so has each garden while others wait", async () => {
+  const { send, sendAll, begin, end, groups } = create();
+  await begin();
+  const results = Promise.all([send(10, groupPlantsMax - 1), sendAll(11, 12, 20, 21)]);
+  await end(ok);
+  const large = [30, 40, 50, 60, 70].map((id) => send(id, groupWritesMax / 4));
+  await end(ok);
+  const alone = [80, 81, 82, 83, 84].map((id) => send(id, groupWritesMax / 4));
+  await end(ok, ok, ok, ok);
+  expect(await results).toEqual([10, [11, 12, 20, 21]]);
+  expect(await Promise.all([...large, ...alone])).toHaveLength(10);
+  expect(groups()).toEqual([
+    [9],
+    [10, 20, 11, 21],
+    [12, 30, 40, 50],
+    [60, 70, 80],
+    [81, 82, 83, 84],
+  ]);
 });
 
 test("a garden's text has a bound, too", async () => {
@@ -166,20 +164,6 @@ describe("a failure", () => {
     expect(await later).toBe(31);
   });
 
-  test("by a lock refuses the garden's writes for a second", async () => {
-    const { send, end } = create();
-    const first = send(10);
-    await ticks();
-    await end(locked);
-    expect(await first).toEqual(isLocked);
-    expect(await send(11)).toEqual(isLocked);
-    passTime(lockedMs);
-    const later = send(12);
-    await ticks();
-    await end(ok);
-    expect(await later).toBe(12);
-  });
-
   test("of a storage that can't be used ends what has waited for it too long, and nothing else", async () => {
     const { send, begin, end, groups } = create();
     await begin();
@@ -224,17 +208,4 @@ test("past the deadline, the outcome is unknown, and what waits after it was not
   await ticks();
   await end(ok);
   expect(await later).toBe(4);
-});
-
-test("drain waits until every commit has ended and every write is resolved", async () => {
-  const { group, send, end } = create();
-  await group.drain();
-  const settled: unknown[] = [];
-  for (let id = 0; id < groupWritesMax + 1; id++) {
-    send(10 ** 6 + id).then((result) => settled.push(result));
-  }
-  await ticks(1);
-  const drained = group.drain().then(() => settled.length);
-  await end(ok, ok);
-  expect(await drained).toBe(groupWritesMax + 1);
 });
