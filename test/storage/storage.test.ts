@@ -108,15 +108,6 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         expect(await counted("b", 2n, 9)).toEqual([]);
       });
 
-      test("of gardens with like names are kept apart, even in a group of deletions only", async () => {
-        const gardens = ["a", "A", "a b"];
-        await apply(...gardens.map((garden) => create({ id: 7n, garden })));
-        const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
-        expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
-        const found = gardens.map((garden) => ids(undefined, 9, { garden }));
-        expect(await Promise.all(found)).toEqual([[], [7n], [7n]]);
-      });
-
       test("are as before when a group fails, with their events and their count", async () => {
         await apply(create());
         const broken = create({ name: null as unknown as string });
@@ -149,26 +140,20 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
     });
 
     describe("idempotency keys", () => {
-      test("hold until they expire, and not longer", async () => {
-        await apply(keyed("k"));
-        expect(await apply(keyed("k", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
-        expect(await apply(keyed("k", dayMs, "x"))).toEqual([created(2n)]);
-        expect(await apply(keyed("k", dayMs + 1, "x"))).toEqual([created(2n, true)]);
-      });
-
-      test("are forgotten once expired, in bounded steps, until there are none left", async () => {
-        const many = times(2_500, (index) => keyed(`k${index}`));
-        await apply(...many);
+      test("hold until they expire, not longer, and are then forgotten in bounded steps", async () => {
+        await apply(...times(2_500, (index) => keyed(`k${index}`)));
         expect(await storage.forgetKeys(dayMs - 1)).toBe(false);
-        expect(await apply(keyed("k0", 0, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k1", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k1", dayMs, "x"))).toEqual([created(2_501n)]);
+        expect(await apply(keyed("k1", dayMs + 1, "x"))).toEqual([created(2_501n, true)]);
         let steps = 1;
         while (await storage.forgetKeys(dayMs)) steps++;
         expect(steps).toBeGreaterThan(1);
-        expect(await apply(many[2_499] as Write)).toEqual([created(2_501n)]);
+        expect(await apply(keyed("k2499"))).toEqual([created(2_502n)]);
       });
 
-      test("that are alike at their start or end are not taken for each other", async () => {
-        const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
+      test("that are alike at their start are not taken for each other", async () => {
+        const keys = ["k", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
         for (const isReplayed of [false, true]) {
           const outcomes = keys.map((_, index) => created(BigInt(index + 1), isReplayed));
           expect(await apply(...keys.map((key) => keyed(key)))).toEqual(outcomes);
@@ -198,24 +183,17 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         expect(Object.fromEntries(found)).toEqual({ home: 1, c: 1 });
       });
 
-      test("are forgotten once they're old, the oldest of each garden only", async () => {
+      test("are forgotten once they're old, the oldest of each garden only, however many there are", async () => {
         for (const garden of ["home", "other"]) {
           await apply(...[1, 2, 9, 3].map((atMs) => create({ garden, atMs })));
         }
         await forgetEvents(3);
-        expect([await seqs(), await seqs("other")]).toEqual([
-          [3, 4],
-          [3, 4],
-        ]);
-        await forgetEvents(10);
-        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
-      });
-
-      test("are forgotten however many there are, in however many gardens", async () => {
+        expect([await seqs(), await seqs("other")]).toEqual(Array(2).fill([3, 4]));
         const gardens = times(600, (index) => create({ garden: `g${index}` }));
         await apply(...gardens, ...times(2_100, () => create({ garden: "g7" })));
-        await forgetEvents(1);
+        await forgetEvents(10);
         expect([await seqs("g7"), await seqs("g599")]).toEqual([[], []]);
+        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
       });
     });
 
@@ -233,26 +211,21 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       afterEach(() => limited.close());
 
       test("holds for a garden that had more before, until enough are gone", async () => {
-        await apply(...times(5, () => create()));
-        expect(await applyLimited(create())).toEqual([full]);
-        for (const id of [1n, 2n]) {
-          expect(await applyLimited(create(), remove(id))).toEqual([full, deleted]);
-        }
-        const writes = [create(), remove(3n), create(), create()];
-        expect(await applyLimited(...writes)).toEqual([full, deleted, created(6n), full]);
+        await apply(...times(4, () => create()));
+        expect(await applyLimited(create(), remove(1n))).toEqual([full, deleted]);
+        const writes = [create(), remove(2n), create(), create()];
+        expect(await applyLimited(...writes)).toEqual([full, deleted, created(5n), full]);
       });
 
       test("bounds the keys of a garden, even if its plants are deleted", async () => {
         const keysMax = 10_000;
         const change = (key: string) => [{ ...keyed(key), id: 7n }, remove(7n)];
-        await applyLimited(...change("k0"), ...change("k1"));
+        await applyLimited(...change("k0"));
         await place.execute(`UPDATE gardens SET keys = ${keysMax - 1}`);
         const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
-        const writes = [...change("last"), keyed("one more"), ...change("k0"), create()];
-        expect(await applyLimited(...writes)).toEqual([
-          ...[created(7n), deleted, noKey, created(7n, true)],
-          ...[{ kind: "missing" } as const, created(8n)],
-        ]);
+        const writes = [...change("last"), keyed("one more"), { ...keyed("k0"), id: 7n }, create()];
+        const outcomes = [created(7n), deleted, noKey, created(7n, true), created(8n)];
+        expect(await applyLimited(...writes)).toEqual(outcomes);
         expect(await applyLimited(keyed("one more"))).toEqual([noKey]);
         while (await limited.forgetKeys(dayMs));
         expect(await applyLimited(keyed("one more"))).toEqual([created(9n)]);
@@ -261,20 +234,14 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       test("bounds the events of a garden, to as many as it says, and not one less", async () => {
         const eventsMax = 10_000;
         const write = () => apply(create(), create(), create({ garden: "other" }));
-        const pretend = (last: number) =>
-          place.execute(`UPDATE gardens SET last_event = ${last} WHERE garden = 'home'`);
         await write();
-        await pretend(eventsMax);
+        await place.execute(`UPDATE gardens SET last_event = ${eventsMax} WHERE garden = 'home'`);
         await forgetEvents(0, limited);
         expect(await seqs()).toEqual([1, 2]);
         await write();
         await forgetEvents(0, limited);
         expect(await seqs()).toEqual([eventsMax + 1, eventsMax + 2]);
         expect(await seqs("other")).toEqual([1, 2]);
-        await apply(...times(2_200, () => create()));
-        await pretend(2 * eventsMax + 2_152);
-        await forgetEvents(0, limited);
-        expect(await seqs()).toHaveLength(50);
       });
     });
 
@@ -392,15 +359,11 @@ describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
     );
     const pooler = await startPooler(database.url);
     const storage = await openStorage(pooler.url, { isServing: true });
-    const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
-    const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
-    for (const number of numbers) {
-      expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
-      const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
-      expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
-      expect(await storage.list("home", undefined, 99)).toHaveLength(number);
+    for (let count = 1; count <= 20; count++) {
+      expect(await storage.apply([create(), keyed(`k${count}`)])).toHaveLength(2);
+      expect(await storage.list("home", undefined, 99)).toHaveLength(2 * count);
     }
-    await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
+    await Promise.all(times(20, (index) => storage.list("home", BigInt(index), 1)));
     await storage.close();
     await pooler.stop();
   });

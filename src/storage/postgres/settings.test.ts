@@ -54,6 +54,7 @@ test("connections have the settings that promises rest on, whatever the role has
   expect(await show("synchronous_commit")).toBe("on");
   expect(await show("client_min_messages")).toBe("warning");
   expect(await show("idle_in_transaction_session_timeout")).toBe("10s");
+  expect(await show("row_security")).toBe("off");
   await client.end();
   await (await open()).close();
 });
