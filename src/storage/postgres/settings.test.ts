@@ -69,14 +69,6 @@ test.skipIf(skipsWithoutPooler()).each([
   await pooler.stop();
 });
 
-test("another program's table in a later schema is not taken for the store's", async () => {
-  await database.query("CREATE SCHEMA mine; CREATE TABLE public.plants (id bigint)");
-  await set("search_path = mine, public");
-  const storage = await open();
-  expect(await storage.list("home", undefined, 10)).toEqual([]);
-  await storage.close();
-});
-
 describe("a database that cannot be used is refused in one line and stays untouched, when", () => {
   const tables = () =>
     database.query("SELECT schemaname FROM pg_tables WHERE schemaname IN ('public', 'newer')");

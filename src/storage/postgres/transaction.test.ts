@@ -12,8 +12,7 @@ import {
   spyOn,
   test,
 } from "bun:test";
-import { EventEmitter } from "node:events";
-import { Client, DatabaseError, type Pool } from "pg";
+import { Client, DatabaseError } from "pg";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
 import {
@@ -27,7 +26,6 @@ import { GardenLocked, type Write } from "../../domain/ports.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 import { ConnectionLost, isOutcomeUnknown, mapError } from "./errors.ts";
-import { TransactionRunner } from "./transaction.ts";
 
 setDefaultTimeout(120_000);
 
@@ -143,44 +141,6 @@ test("a service that runs while a migration adds a column goes on", async () => 
   expect(await find()).toEqual([undefined, []]);
   await storage.apply([create()]);
   expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
-});
-
-describe("with connections that fail as the test says", () => {
-  const lost = new ConnectionLost("Connection lost.");
-  const race = reported("40001");
-  const isLost = { code: "unavailable", cause: lost };
-  const isRace = { code: "unavailable", cause: race };
-  const isUnknown = { message: expect.stringContaining("outcome is unknown") };
-  const done = { result: "done" };
-
-  /** The first tries fail, the next one succeeds. `commitsIn`: the try that sends the commit. */
-  test.each<[what: string, failures: Error[], outcome: object, tries: number, commitsIn: number]>([
-    ["a lost connection is one more try", [lost], done, 2, 0],
-    ["… and no more, even after a race", [race, lost], isLost, 2, 0],
-    ["races are ten tries", Array(9).fill(reported("40P01")), done, 10, 0],
-    ["… and no more", Array(10).fill(race), isRace, 10, 0],
-    ["a commit that the server refused isn't unknown", [race, lost], isLost, 2, 1],
-    ["a commit that is lost is unknown", [race, lost], isUnknown, 2, 2],
-  ])("%s", async (_, failures, outcome, tries, commitsIn) => {
-    const client = Object.assign(new EventEmitter(), {
-      release() {},
-      getTransactionStatus: () => "I",
-    });
-    const pool = { connect: async () => client } as unknown as Pool;
-    const runner = new TransactionRunner(() => pool, defaultConnectionLimits);
-    let tried = 0;
-    const running = runner.run(
-      async (_client, announceCommit) => {
-        if (++tried === commitsIn) announceCommit();
-        const failure = failures[tried - 1];
-        if (failure) throw failure;
-        return done;
-      },
-      { dueAtMs: performance.now() + 60_000 },
-    );
-    expect(await running.catch((error) => error)).toMatchObject(outcome);
-    expect(tried).toBe(tries);
-  });
 });
 
 test.each([
