@@ -65,7 +65,6 @@ function skipTime() {
 }
 
 const list = () => storage.list("home", undefined, 9);
-
 const codeOf = ({ code }: { code: string }) => code;
 
 test("a server that accepts connections and doesn't respond gets one try per call", async () => {

@@ -1,4 +1,4 @@
-/** Databases as a service meets them: settings, search paths, other tables, rights, old servers. */
+/** Databases as a service meets them: settings, poolers, other tables, encodings, rights. */
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { makeDatabase, serverPassword, type TestDatabase } from "../../../test/postgres-server.ts";
@@ -39,14 +39,10 @@ function set(setting: string): Promise<unknown> {
 }
 
 test("connections have the settings that promises rest on, whatever the role has", async () => {
-  for (const setting of [
-    "synchronous_commit = off",
-    "client_min_messages = error",
-    // So that the server lets go of gardens whose instance has vanished within a transaction.
-    "idle_in_transaction_session_timeout = 0",
-  ]) {
-    await set(setting);
-  }
+  await set("synchronous_commit = off");
+  await set("client_min_messages = error");
+  // So that the server lets go of gardens whose instance has vanished within a transaction.
+  await set("idle_in_transaction_session_timeout = 0");
   const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
   const client = new Client(clientConfig(parseUrl(url), limits, mode));
   await client.connect();
