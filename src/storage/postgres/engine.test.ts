@@ -98,7 +98,7 @@ test.each<[what: string, roundTrips: number, write: (index: number, size: number
   let [roundTrips, statements, unanswered] = [0, 0, 0];
   // What is sent before all replies are back is in the same round trip, in pg's pipeline mode.
   using _ = spyOn(Client.prototype, "query").mockImplementation(function (
-    this: Client & { pipeline?: boolean },
+    this: Client,
     ...sent: unknown[]
   ) {
     statements++;
