@@ -5,7 +5,7 @@ import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
-import { deadlineMs, GroupCommit, groupWritesMax } from "./group-commit.ts";
+import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
 
 const realImmediate = setImmediate;
 
@@ -158,6 +158,20 @@ describe("a failure", () => {
     await ticks();
     await end(ok);
     expect(await later).toBe(31);
+  });
+
+  test("by a lock refuses the garden's writes for a second", async () => {
+    const { send, end } = create();
+    const first = send(10);
+    await ticks();
+    await end(locked);
+    expect(await first).toEqual(isLocked);
+    expect(await send(11)).toEqual(isLocked);
+    passTime(lockedMs);
+    const later = send(12);
+    await ticks();
+    await end(ok);
+    expect(await later).toBe(12);
   });
 
   test("of a storage that can't be used ends what has waited for it too long, and nothing else", async () => {

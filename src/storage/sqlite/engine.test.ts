@@ -39,6 +39,7 @@ test("a file without support for a write-ahead log is refused", () => {
 test("only their owner can read the files, and nobody serves them through a link as well", async () => {
   const link = join(folder.path, "link.db");
   symlinkSync(path, link);
+  await openSqlite(path, { isServing: false }).close();
   const storage = openSqlite(link, { isServing: true });
   await storage.apply([create()]);
   for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-serving`]) {
