@@ -138,10 +138,3 @@ test("probes are what the alerts leave out", () => {
   const matched = queries.flatMap((query) => query.match(/operation!~"[^"]*"/g) ?? []);
   expect(new Set(matched)).toEqual(new Set([`operation!~"${probes.join("|")}"`]));
 });
-
-test("every metric of the service itself is on the dashboard", () => {
-  const own = [...samples.keys()].filter((name) => name.startsWith("plantstore_"));
-  const families = new Set(own.map((name) => name.replace(/_(?:bucket|sum|count)$/, "")));
-  const shown = JSON.stringify(dashboard.panels);
-  expect([...families].filter((name) => !shown.includes(name))).toEqual([]);
-});

@@ -28,8 +28,6 @@ export class FaultyProxy {
   isUp = true;
   /** New connections get no response. */
   isSilent = false;
-  /** The last bytes that a connection gets, instead of this response and all later ones. */
-  lastBytes: ((response: Buffer) => Buffer | undefined) | undefined;
   readonly #planned: Breakage[] = [];
   readonly #links = new Set<Link>();
   readonly #listener = createServer((client) => this.#pass(client));
@@ -90,11 +88,6 @@ export class FaultyProxy {
     });
     server.on("data", (bytes: Buffer) => {
       isAnswered = true;
-      const last = this.lastBytes?.(bytes);
-      if (last && link.breakage === undefined) {
-        client.write(last);
-        link.breakage = "silent";
-      }
       if (link.breakage === undefined) client.write(bytes);
       else if (link.breakage === "midway") client.end(bytes.subarray(0, -lostBytes));
       else if (link.breakage === "after") cut();

@@ -7,16 +7,11 @@ import type { JwtIssuer } from "../src/auth/jwt.ts";
 
 export const audience = "https://plants.test";
 
-export interface SigningKey {
-  readonly kid: string;
-  readonly algorithm: string;
-  readonly privateKey: CryptoKey;
-  readonly publicJwk: JWK;
-}
+export type SigningKey = Awaited<ReturnType<typeof makeSigningKey>>;
 
 let keysMade = 0;
 
-export async function makeSigningKey(algorithm = "ES256"): Promise<SigningKey> {
+export async function makeSigningKey(algorithm = "ES256") {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
   const kid = `key-${++keysMade}`;
   const publicJwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: "sig" };
@@ -60,7 +55,7 @@ export function startIssuer() {
     /** Replaces its responses, by path; absent: it responds as it should. */
     respond: undefined as ((path: string) => Response | Promise<Response> | undefined) | undefined,
     /** Makes a key and publishes it. */
-    async makeKey(algorithm?: string): Promise<SigningKey> {
+    async makeKey(algorithm?: string) {
       const key = await makeSigningKey(algorithm);
       issuer.published.push(key.publicJwk);
       return key;

@@ -5,28 +5,12 @@
 import { join } from "node:path";
 import { Client } from "pg";
 
-export interface PostgresServer {
-  readonly port: number;
-  /** The process of the server itself, to be stopped and killed. */
-  readonly pid: number;
-  /** Where its data are. */
-  readonly folder: string;
-  /** The address of a database on it, for the role that may do everything. */
-  url(database: string): string;
-  stop(): Promise<void>;
-}
-
-export interface TestDatabase {
-  readonly name: string;
-  readonly url: string;
-  /** Runs a statement as the role that may do everything. */
-  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
-  drop(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
+export type TestDatabase = Awaited<ReturnType<typeof makeDatabase>>;
 
 export const serverPassword = "s3cret-of-the-server";
 
+/** The address of a database, for the role that may do everything. */
 function urlOf(port: number, database: string): string {
   return `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
 }
@@ -46,10 +30,7 @@ export interface ServerPlace {
  * data, unless a folder is given to keep them in. A shell stands between, because the test runner
  * kills its own children when a test is late.
  */
-export async function startPostgres(
-  flags: readonly string[] = [],
-  place: ServerPlace = {},
-): Promise<PostgresServer> {
+export async function startPostgres(flags: readonly string[] = [], place: ServerPlace = {}) {
   const keeper = join(import.meta.dir, "postgres-keeper.ts");
   const command = [process.execPath, keeper, JSON.stringify(place), ...flags];
   const shell = Bun.spawn(
@@ -65,10 +46,12 @@ export async function startPostgres(
   }
   return {
     port: Number(port),
+    /** Of the server itself, to be stopped and killed. */
     pid: Number(pid),
+    /** Where its data are. */
     folder,
-    url: (database) => urlOf(Number(port), database),
-    async stop() {
+    url: (database: string) => urlOf(Number(port), database),
+    async stop(): Promise<void> {
       shell.stdin.end();
       while (!(await output.read()).done);
     },
@@ -76,7 +59,7 @@ export async function startPostgres(
 }
 
 /** For tests only: nothing on it outlives them, so nothing waits for the disk. */
-export function startSharedPostgres(): Promise<PostgresServer> {
+export function startSharedPostgres() {
   const settings = ["fsync=off", "full_page_writes=off", "max_connections=500"];
   return startPostgres(settings.flatMap((setting) => ["-c", setting]));
 }
@@ -84,9 +67,9 @@ export function startSharedPostgres(): Promise<PostgresServer> {
 let ownServer: Promise<PostgresServer> | undefined;
 
 /** The server that test/run.ts has started for all test files, or else one of this process. */
-export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "url">> {
+async function sharedPostgres(): Promise<Pick<PostgresServer, "url">> {
   const port = Number(process.env.PLANTSTORE_TEST_POSTGRES ?? 0);
-  if (port) return { port, url: (database) => urlOf(port, database) };
+  if (port) return { url: (database) => urlOf(port, database) };
   ownServer ??= startSharedPostgres();
   return ownServer;
 }
@@ -95,7 +78,7 @@ export async function sharedPostgres(): Promise<Pick<PostgresServer, "port" | "u
 export async function makeDatabase(
   server?: PostgresServer,
   name = `test_${crypto.randomUUID().replaceAll("-", "")}`,
-): Promise<TestDatabase> {
+) {
   const { url } = server ?? (await sharedPostgres());
   await runStatement(url("postgres"), `CREATE DATABASE ${name}`);
   const drop = async () => {
@@ -104,7 +87,7 @@ export async function makeDatabase(
   return {
     name,
     url: url(name),
-    query: (text, values) => runStatement(url(name), text, values),
+    query: (text: string, values?: unknown[]) => runStatement(url(name), text, values),
     drop,
     [Symbol.asyncDispose]: drop,
   };

@@ -7,14 +7,7 @@ import { runStatement } from "./postgres-server.ts";
 import { pickPorts } from "./processes.ts";
 import { skipsUnless } from "./skipping.ts";
 
-export interface TransactionPooler {
-  readonly url: string;
-  readonly pid: number;
-  readonly exited: Promise<number>;
-  stop(): Promise<void>;
-}
-
-export const pgbouncer = findProgram("pgbouncer");
+const pgbouncer = findProgram("pgbouncer");
 
 /** For `skipIf`. */
 export function skipsWithoutPooler(): boolean {
@@ -25,7 +18,7 @@ export async function startPooler(
   url: string,
   port = pickPorts(1)[0] ?? 0,
   more: Readonly<Record<string, unknown>> = {},
-): Promise<TransactionPooler> {
+) {
   const { username, password, port: serverPort } = new URL(url);
   const folder = makeServerFolder();
   const settings = {

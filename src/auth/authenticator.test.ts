@@ -1,46 +1,35 @@
 /** From a token to its caller, on a real storage and an injected clock. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { openStorage } from "../storage/open.ts";
-import type { Storage } from "../storage/storage.ts";
-import { Authenticator, type RefreshableTokens } from "./authenticator.ts";
-import { issueToken, type NewToken } from "./opaque-token.ts";
+import { Authenticator } from "./authenticator.ts";
+import { issueToken } from "./opaque-token.ts";
 
 const trustMs = 4_000;
 
-let folder: ReturnType<typeof makeTemporaryFolder>;
-let storage: Storage;
-let nowMs: number;
-let lookUps: number;
-/** The real storage, with its lookups counted. Tests replace its methods. */
-let tokens: RefreshableTokens;
+const folder = makeTemporaryFolder();
+const storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
+let nowMs = 1_000_000;
 let authenticator: Authenticator;
 
 beforeEach(async () => {
-  folder = makeTemporaryFolder();
-  storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
-  nowMs = 1_000_000;
-  lookUps = 0;
-  tokens = {
-    countTokenChanges: storage.countTokenChanges,
-    noteTokenUses: storage.noteTokenUses,
-    findToken(hash) {
-      lookUps++;
-      return storage.findToken(hash);
-    },
-  };
-  authenticator = new Authenticator(tokens, () => nowMs);
+  mock.restore();
+  authenticator = new Authenticator(storage, () => nowMs);
+  await authenticator.refresh();
 });
 
-afterEach(async () => {
+afterAll(async () => {
   await storage.close();
   folder[Symbol.dispose]();
 });
 
-function issue(token: Partial<NewToken> = {}) {
-  return issueToken(storage, { user: "alice", ...token }, nowMs);
+/** A token that is known from the next refresh on. */
+async function issue(expiresAtMs?: number) {
+  const issued = await issueToken(storage, { user: "alice", expiresAtMs }, nowMs);
+  await authenticator.refresh();
+  return issued;
 }
 
 /** The user of a token, or the code of the refusal. */
@@ -52,52 +41,40 @@ async function ask(token: string): Promise<string> {
 }
 
 test("refuses a token from the moment it expires, even a cached one", async () => {
-  const { token } = await issue({ expiresAtMs: nowMs + 100 });
-  await authenticator.refresh();
+  const { token } = await issue(nowMs + 100);
   nowMs += 99;
   expect(await ask(token)).toBe("alice");
   nowMs += 1;
   expect(await ask(token)).toBe("unauthenticated");
 });
 
-describe("the cache", () => {
-  test("is used until the last refresh is too old", async () => {
-    const { token } = await issue();
-    await authenticator.refresh();
-    await ask(token);
+test("uses its cache until the last refresh began too long ago", async () => {
+  const { token } = await issue();
+  const lookUps = spyOn(storage, "findToken");
+  await ask(token);
+  nowMs += trustMs;
+  const { countTokenChanges } = storage;
+  spyOn(storage, "countTokenChanges").mockImplementation(() => {
     nowMs += trustMs;
-    await authenticator.refresh();
-    nowMs += trustMs;
-    await ask(token);
-    expect(lookUps).toBe(1);
-    nowMs += 1;
-    await ask(token);
-    expect(lookUps).toBe(2);
+    return countTokenChanges();
   });
-
-  test("counts its age from the start of a refresh, not from its end", async () => {
-    const { token } = await issue();
-    tokens.countTokenChanges = async () => {
-      nowMs += trustMs;
-      return 1;
-    };
-    await authenticator.refresh();
-    await ask(token);
-    nowMs += 1;
-    await ask(token);
-    expect(lookUps).toBe(2);
-  });
+  await authenticator.refresh();
+  await ask(token);
+  expect(lookUps).toHaveBeenCalledTimes(1);
+  nowMs += 1;
+  await ask(token);
+  expect(lookUps).toHaveBeenCalledTimes(2);
 });
 
 test("a token that is revoked during its lookup isn't cached", async () => {
   const { token, record } = await issue();
-  await authenticator.refresh();
   const held = Promise.withResolvers<void>();
-  tokens.findToken = async (hash) => {
-    const found = await storage.findToken(hash);
+  const { findToken } = storage;
+  spyOn(storage, "findToken").mockImplementation(async (hash) => {
+    const found = await findToken(hash);
     await held.promise;
     return found;
-  };
+  });
   const asking = ask(token);
   await storage.revokeToken(record.id, nowMs);
   await authenticator.refresh();
@@ -107,9 +84,8 @@ test("a token that is revoked during its lookup isn't cached", async () => {
 });
 
 test("a revocation isn't lost in a failover to a standby with the same count of changes", async () => {
-  tokens.countTokenChanges = async () => 1;
+  spyOn(storage, "countTokenChanges").mockResolvedValue(1);
   const { token, record } = await issue();
-  await authenticator.refresh();
   expect(await ask(token)).toBe("alice");
   await storage.revokeToken(record.id, nowMs);
   nowMs += trustMs + 1;
@@ -119,21 +95,8 @@ test("a revocation isn't lost in a failover to a standby with the same count of 
 
 test("while the storage fails, a token is neither refused nor cached as bad", async () => {
   const { token } = await issue();
-  await authenticator.refresh();
-  const { findToken } = tokens;
-  tokens.findToken = () => Promise.reject(new PlantStoreError("unavailable", "The disk is gone."));
+  const gone = new PlantStoreError("unavailable", "The disk is gone.");
+  spyOn(storage, "findToken").mockRejectedValueOnce(gone);
   expect(await ask(token)).toBe("unavailable");
-  tokens.findToken = findToken;
   expect(await ask(token)).toBe("alice");
-});
-
-test("uses that can't be noted are noted the next time", async () => {
-  const { token, record } = await issue();
-  await authenticator.refresh();
-  await ask(token);
-  tokens.noteTokenUses = () => Promise.reject(new Error("The disk is gone."));
-  await expect(authenticator.noteUses()).rejects.toThrow("gone");
-  tokens.noteTokenUses = storage.noteTokenUses;
-  await authenticator.noteUses();
-  expect(await storage.findToken(record.hash)).toMatchObject({ lastUsedAtMs: nowMs });
 });

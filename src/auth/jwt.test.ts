@@ -64,10 +64,6 @@ describe("a good token", () => {
     // Its own id is only for the log, so that no line break gets there.
     expect(await askWith({ jti: "renewed" })).toEqual({ ...caller, tokenId: "renewed" });
     expect(await askWith({ jti: "a\nb" })).toEqual(caller);
-    const never = new Date(
-      ((await askWith({ exp: 2 ** 53 - 1 })) as Caller).expiresAtMs ?? Number.NaN,
-    );
-    expect(never.toISOString()).toBe("+275760-09-13T00:00:00.000Z");
   });
 
   test("opens the garden that the configured claim names, and needs that claim", async () => {
@@ -78,124 +74,88 @@ describe("a good token", () => {
     for (const others of [{}, { [gardenClaim]: 7 }, { [gardenClaim]: "a\nb" }]) {
       expect(await askWith(others)).toBe("unauthenticated");
     }
-    expect(await askWith({ [gardenClaim]: "team", sub: "a\nb" })).toBe("unauthenticated");
   });
 
-  test.each(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])(
-    "may be signed with %s",
-    async (algorithm) => {
-      expect(await ask(await sign(await issuer.makeKey(algorithm), good()))).toEqual(alice);
-    },
-  );
-
-  test("may be for several audiences, of several types, and leave out which key it is", async () => {
+  test("may be of several algorithms, audiences and types, and leave out which key it is", async () => {
     trust({ audiences: ["second", audience] });
     for (const aud of [["other", audience], "second"])
       expect(await askWith({ aud })).toEqual(alice);
-    for (const typ of [undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"]) {
+    for (const typ of [undefined, "jwt", "at+jwt", "application/at+jwt"]) {
       expect(await askWith({}, { typ, kid: undefined })).toEqual(alice);
     }
+    const algorithms = ["RS256", "RS384", "RS512", "ES384", "ES512", "EdDSA"];
+    const keys = await Promise.all(algorithms.map((each) => issuer.makeKey(each)));
+    trust();
+    for (const each of keys) expect(await ask(await sign(each, good()))).toEqual(alice);
   });
 
-  test("has the scope that its claim lists by its exact name", async () => {
-    const scopes: Record<string, readonly unknown[]> = {
-      read: ["read", "openid profile read"],
-      write: ["read write", ["openid", "write"]],
-      none: [
-        undefined,
-        "",
-        "openid",
-        "READ",
-        "readwrite",
-        "read,write",
-        ["read write"],
-        { write: 1 },
-      ],
-    };
-    for (const [expected, claims] of Object.entries(scopes)) {
-      for (const scope of claims) {
-        const { scope: found = "none" } = (await askWith({ scope })) as { scope?: string };
-        expect([scope, found]).toEqual([scope, expected]);
-      }
-    }
+  test.each<[scope: unknown, expected: string | undefined]>([
+    ["openid profile read", "read"],
+    ["read write", "write"],
+    [["openid", "write"], "write"],
+    [undefined, undefined],
+    ["READ readwrite read,write", undefined],
+    [{ write: 1 }, undefined],
+  ])("with the scope %p may %s", async (scope, expected) => {
+    expect(((await askWith({ scope })) as Caller).scope).toBe(expected as Caller["scope"]);
   });
 
-  test("ends at its expiry and the clock skew, to the second", async () => {
+  test("ends at its expiry and the clock skew, even if it was verified before", async () => {
     const token = await sign(key, good({ exp: Date.now() / 1_000 }));
     passTime(skewMs - 1);
     expect(await ask(token)).toEqual(alice);
     passTime(1);
     expect(await ask(token)).toBe("unauthenticated");
-    trust();
-    expect(await ask(token)).toBe("unauthenticated");
-    passTime(-1_000);
-    expect(await ask(token)).toEqual(alice);
   });
 });
 
 describe("refuses a token", () => {
   test.each<Fields>([
     ...["iss", "aud", "exp", "sub"].map((claim) => ({ [claim]: undefined })),
+    { iss: "https://evil.test" },
     { aud: `${audience}.evil.test` },
-    { exp: "9999999999" },
     ...["", 7, "alice\u0000"].map((sub) => ({ sub })),
     // Bound to a key of the sender's.
     { cnf: { jkt: "x" } },
   ])("with %p", async (claims) => expect(await askWith(claims)).toBe("unauthenticated"));
 
-  test.each(["logout+jwt", "dpop+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
+  test.each(["logout+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
     expect(await askWith({}, { typ })).toBe("unauthenticated"),
   );
 
-  test("whose nbf lies ahead by more than the clock skew", async () => {
-    const nbf = (Date.now() + skewMs) / 1_000;
-    expect(await askWith({ nbf })).toEqual(alice);
-    expect(await askWith({ nbf: nbf + 1 })).toBe("unauthenticated");
-  });
-
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-  test.each(["none", "nOnE", "", "HS256"])(
-    "whose algorithm is %p, even if the public key signs it as a shared secret",
-    async (alg) => {
+  test("without a signature, or with the public key as a shared secret", async () => {
+    for (const alg of ["none", "HS256"]) {
       const text = `${encode({ alg, kid: key.kid })}.${encode(good())}`;
       const hmac = createHmac("sha256", JSON.stringify(key.publicJwk)).update(text);
-      for (const signature of ["", "AAAA", hmac.digest("base64url")]) {
+      for (const signature of ["", hmac.digest("base64url")]) {
         expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
       }
-    },
-  );
+    }
+  });
 
   test("that brings its key along or points to one", async () => {
     const own = await makeSigningKey();
-    let visits = 0;
-    await using evil = Bun.serve({
-      port: 0,
-      fetch() {
-        visits++;
-        return Response.json({ keys: [own.publicJwk] });
-      },
-    });
-    const url = String(evil.url);
-    const brought = { jwk: own.publicJwk, jku: url, x5u: url, x5c: ["MIIB"] };
-    for (const kid of [own.kid, key.kid, undefined, url]) {
-      trust();
+    const evil = startIssuer();
+    evil.published = [own.publicJwk];
+    const url = `${evil.url}/keys`;
+    const brought = { jwk: own.publicJwk, jku: url, x5u: url };
+    for (const kid of [own.kid, key.kid, undefined]) {
       expect(await ask(await sign(own, good(), { ...brought, kid }))).toBe("unauthenticated");
     }
-    expect(visits).toBe(0);
+    expect(evil.asked).toBe(0);
+    await evil.stop();
   });
 });
 
-test("forged tokens are checked a few at a time, and those verified before have places of their own", async () => {
+test("while forged tokens are checked, a few at a time, those verified before need not wait", async () => {
   const token = await sign(key, good());
   expect(await ask(token)).toEqual(alice);
   passTime(rememberMs);
-  expect(jwts.findCached(token)).toBeUndefined();
-  expect(jwts.findGarden(token)).toBe("alice");
-
   const held = Promise.withResolvers<void>();
   const { verify } = crypto.subtle;
-  const checking = spyOn(crypto.subtle, "verify").mockImplementation(async (...args) => {
+  using checking = spyOn(crypto.subtle, "verify").mockImplementation(async (...args) => {
     if (checking.mock.calls.length <= 4) await held.promise;
     return verify.apply(crypto.subtle, args);
   });
@@ -208,7 +168,6 @@ test("forged tokens are checked a few at a time, and those verified before have 
   expect(checking).toHaveBeenCalledTimes(5);
   held.resolve();
   expect(new Set(await Promise.all(forged))).toEqual(new Set(["unauthenticated"]));
-  checking.mockRestore();
 });
 
 const down = () => new Response("", { status: 503 });
@@ -218,40 +177,30 @@ const signLong = (by: SigningKey = key) =>
   sign(by, good({ exp: Date.now(), jti: String(signed++) }));
 
 describe("the issuer's keys", () => {
-  test("count once it may be asked again, if they are new", async () => {
-    expect(await ask(await signLong())).toEqual(alice);
+  test("count once the issuer may be asked again, and no longer once it withdraws them", async () => {
+    const token = await signLong();
+    expect(await ask(token)).toEqual(alice);
     const added = await issuer.makeKey();
+    issuer.published = [added.publicJwk];
     expect(await ask(await signLong(added))).toBe("unauthenticated");
     passTime(cooldownMs);
     expect(await ask(await signLong(added))).toEqual(alice);
-    expect(issuer.asked).toBe(2);
-  });
-
-  test("are not asked for if a token names another issuer", async () => {
-    const foreign = await sign(await makeSigningKey(), good({ iss: "https://evil.test" }));
-    expect(await ask(foreign)).toBe("unauthenticated");
-    expect(issuer.asked).toBe(0);
-  });
-
-  test("stop counting once withdrawn: at once for new tokens, soon for remembered ones", async () => {
-    const token = await signLong();
-    expect(await ask(token)).toEqual(alice);
-    issuer.published = [(await makeSigningKey()).publicJwk];
-    passTime(cooldownMs);
-    await jwts.keys.refresh();
     expect(await ask(await signLong())).toBe("unauthenticated");
-    passTime(rememberMs);
+    // It was verified a moment ago.
+    passTime(rememberMs - cooldownMs);
     expect(await ask(token)).toBe("unauthenticated");
   });
 
   test("are asked for once in ten seconds, however many tokens name unknown ones", async () => {
     const unknown = await makeSigningKey();
     const flood = async () => {
-      for (let count = 0; count < 20; count++) {
+      for (let count = 0; count < 5; count++) {
         const token = await signLong({ ...unknown, kid: `${count}` });
         expect(await ask(token)).toBe("unauthenticated");
       }
     };
+    await ask(await sign(unknown, good({ iss: "https://evil.test" })));
+    expect(issuer.asked).toBe(0);
     await ask(await signLong());
     passTime(cooldownMs);
     await flood();
@@ -279,44 +228,18 @@ describe("the issuer's keys", () => {
     expect(await ask(await signLong())).toEqual(alice);
   });
 
-  test("count without a wait while it hangs", async () => {
-    await ask(await signLong());
-    const silence = Promise.withResolvers<Response>();
-    issuer.respond = () => silence.promise;
-    passTime(cooldownMs);
-    const refreshing = jwts.keys.refresh().catch(() => {});
-    expect(await ask(await signLong())).toEqual(alice);
-    silence.resolve(down());
-    await refreshing;
-  });
-
-  test("are not read through a redirection, not even to the same place", async () => {
-    issuer.respond = (path) => {
-      if (path === "/moved") return Response.json({ keys: issuer.published });
-      return path === "/keys" ? Response.redirect("/moved") : undefined;
-    };
-    expect(await ask(await signLong())).toBe("unavailable");
-    trust({ keysUrl: `${issuer.url}/moved` });
-    expect(await ask(await signLong())).toEqual(alice);
-  });
-
-  test("are those from before if it publishes none", async () => {
-    expect(await ask(await signLong())).toEqual(alice);
-    issuer.respond = (path) => (path === "/keys" ? Response.json({}) : undefined);
-    passTime(cooldownMs);
-    await expect(jwts.keys.refresh()).rejects.toThrow();
-    expect(await ask(await signLong())).toEqual(alice);
-    trust();
-    expect(await ask(await signLong())).toBe("unavailable");
-  });
+  const keysUrl = `${issuer.url}/keys`;
 
   test.each([
-    ["is for another issuer", { issuer: "https://evil.test", jwks_uri: `${issuer.url}/keys` }],
-    ["names no keys", { issuer: issuer.url }],
-    ["names keys without TLS", { issuer: issuer.url, jwks_uri: "http://evil.test/keys" }],
-    ["names another local service", { issuer: issuer.url, jwks_uri: "http://127.0.0.1:1/keys" }],
+    ["is for another issuer", Response.json({ issuer: "https://evil.test", jwks_uri: keysUrl })],
+    ["names no keys", Response.json({ issuer: issuer.url })],
+    [
+      "names another local service",
+      Response.json({ issuer: issuer.url, jwks_uri: "http://127.0.0.1:1/keys" }),
+    ],
+    ["is elsewhere", Response.redirect("/keys")],
   ])("are not looked for if the discovery document %s", async (_, document) => {
-    issuer.respond = (path) => (path === "/keys" ? undefined : Response.json(document));
+    issuer.respond = (path) => (path === "/keys" ? undefined : document);
     await expect(jwts.keys.refresh()).rejects.toThrow("/.well-known/openid-configuration");
     expect(issuer.asked).toBe(0);
   });

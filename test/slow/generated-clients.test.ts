@@ -29,18 +29,15 @@ export async function run(baseUrl: string, token: string) {
   const client = createClient<paths>({ baseUrl, headers });
   const created = await client.POST("/plants", { body: { name: "Fern", id: 7 } });
   const plant: { name: string; tag: string } | undefined = created.data;
-  const many = await client.POST("/plants/bulk", {
-    body: [{ name: "Moss", tag: "shade" }, { name: "Ivy", id: 7 }],
-  });
+  const plants = [{ name: "Moss" }, { name: "Ivy", id: 7 }];
+  const many = await client.POST("/plants/bulk", { body: plants });
   const query = { limit: 1, after: 6, include: "id" as const };
   const listed = await client.GET("/plants", { params: { query } });
   const id: number | undefined = listed.data?.[0]?.id;
   const path = { id: id ?? 0 };
   const got = await client.GET("/plants/{id}", { params: { path } });
-  const body = { name: "Royal fern" };
-  const stale = { params: { path, header: { "If-Match": '"stale"' } } };
-  const refused = await client.PUT("/plants/{id}", { ...stale, body });
   const header = { "If-Match": got.response.headers.get("ETag") ?? "" };
+  const body = { name: "Royal fern" };
   const put = await client.PUT("/plants/{id}", { params: { path, header }, body });
   const patched = await client.PATCH("/plants/{id}", { params: { path }, body: { tag: "pond" } });
   const updated = await client.POST("/plants/bulk-update", { body: { ids: [8], set: { tag: "" } } });
@@ -48,12 +45,11 @@ export async function run(baseUrl: string, token: string) {
   const deleted = await client.POST("/plants/bulk-delete", { body: { ids: [8, 9] } });
   await client.DELETE("/plants/{id}", { params: { path } });
   const events = await client.GET("/events", { params: { query: { after: 0, limit: 1 } } });
-  const first: { id: number; name: string; tag: string } | undefined = events.data?.[0]?.plant;
   const me = await client.GET("/me");
   return [
-    [plant, many.data?.map(({ status }) => status), listed.data, got.data?.name],
-    [refused.response.status, put.data?.name, patched.data?.tag, updated.data?.updated],
-    [tags.data?.length, deleted.data?.missing, first, me.data?.plants],
+    [plant, many.data?.map(({ status }) => status), listed.data, put.data?.name],
+    [patched.data?.tag, updated.data?.updated, tags.data?.length, deleted.data?.missing],
+    [events.data?.[0]?.plant, me.data?.plants],
   ];
 }`;
 
@@ -71,10 +67,11 @@ test("openapi-typescript: the compiler accepts its client, which calls every ope
     const compiler = join(import.meta.dir, "../../node_modules/.bin/tsc");
     expect(await Bun.$`${compiler} -p ${folder}`.nothrow().text()).toBe("");
     const { run } = await import(join(folder, "program.ts"));
+    const fern = { id: 7, name: "Fern", tag: "" };
     expect(await run(service.url, service.token)).toEqual([
-      [{ name: "Fern", tag: "" }, [201, 409], [{ id: 7, name: "Fern", tag: "" }], "Fern"],
-      [412, "Royal fern", "pond", 1],
-      [2, [9], { id: 7, name: "Fern", tag: "" }, 0],
+      [{ name: "Fern", tag: "" }, [201, 409], [fern], "Royal fern"],
+      ["pond", 1, 2, [9]],
+      [fern, 0],
     ]);
   } finally {
     rmSync(folder, { recursive: true });

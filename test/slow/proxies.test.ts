@@ -109,34 +109,22 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     expect(await response.json()).toEqual({ type, status, ...texts });
   }
 
-  test.skipIf(isSkipped)("a body that is too large is refused with a problem", async () => {
-    for (const method of ["POST", "PUT"]) {
-      const body = "x".repeat(2 ** 20 + 1);
-      const path = method === "POST" ? "/plants" : "/plants/1";
-      await expectProblem(await fetch(url + path, { method, body }), 413, "too-large");
-    }
-  });
-
   test.skipIf(isSkipped)("connections of one address are limited", async () => {
     const extra = 50;
     // A body that never arrives keeps its request in progress.
     const request =
       "POST /plants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
       `Authorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\n{`;
-    const refusals: string[] = [];
+    let refused = 0;
     const sockets = Array.from({ length: connectionsMax + extra }, () => {
       const socket = connect(port, "127.0.0.1").on("error", () => {});
       // HAProxy closes the connection without a response.
-      if (name === "nginx") socket.once("data", (data) => refusals.push(String(data)));
-      else socket.once("close", () => refusals.push(""));
+      socket.once(name === "nginx" ? "data" : "close", () => refused++);
       socket.write(request);
       return socket;
     });
-    await waitFor(() => refusals.length >= extra || undefined);
+    await waitFor(() => refused >= extra || undefined);
     for (const socket of sockets) socket.removeAllListeners("close").destroy();
-    if (name === "nginx") {
-      expect(refusals[0]).toMatch(/^HTTP\/1.1 503 .*problem\+json.*Retry-After: 1/s);
-    }
     // There is room again.
     const isOpen = async () => (await fetch(`${url}/plants`)).status === 401 || undefined;
     await waitFor(() => isOpen().catch(() => undefined));
@@ -167,25 +155,30 @@ describe.each(proxies)("behind $name", ({ name, config, connectionsMax }) => {
     expect(stored.map((plant) => plant.name).toSorted()).toEqual(names.toSorted());
   });
 
-  test.skipIf(isSkipped)("lost and late responses, and no instance, are problems", async () => {
-    const instance = createServer(({ url: path }, response) => {
-      if (path === "/plants/502") response.destroy();
-      else if (path !== "/plants/504") response.end();
-    }).listen(0, "127.0.0.1");
-    const { port: address } = instance.address() as AddressInfo;
-    await startProxy({ port: otherPort, addresses: [address], patience: "1s" });
-    // Neither proxy sends a deletion twice.
-    const target = `http://127.0.0.1:${otherPort}/plants`;
-    for (const status of [502, 504]) {
-      const response = await fetch(`${target}/${status}`, { method: "DELETE" });
+  test.skipIf(isSkipped)(
+    "bodies too large, lost and late responses, and no instance are problems",
+    async () => {
+      const large = { method: "POST", body: "x".repeat(2 ** 20 + 1) };
+      await expectProblem(await fetch(`${url}/plants`, large), 413, "too-large");
+      const instance = createServer(({ url: path }, response) => {
+        if (path === "/plants/502") response.destroy();
+        else if (path !== "/plants/504") response.end();
+      }).listen(0, "127.0.0.1");
+      const { port: address } = instance.address() as AddressInfo;
+      await startProxy({ port: otherPort, addresses: [address], patience: "1s" });
+      // Neither proxy sends a deletion twice.
+      const target = `http://127.0.0.1:${otherPort}/plants`;
+      for (const status of [502, 504]) {
+        const response = await fetch(`${target}/${status}`, { method: "DELETE" });
+        await expectProblem(response, status, "unavailable");
+      }
+      instance.close().closeAllConnections();
+      const status = name === "nginx" ? 502 : 503;
+      const response = await waitFor(async () => {
+        const found = await fetch(target).catch(() => undefined);
+        return found?.status === status ? found : undefined;
+      });
       await expectProblem(response, status, "unavailable");
-    }
-    instance.close().closeAllConnections();
-    const status = name === "nginx" ? 502 : 503;
-    const response = await waitFor(async () => {
-      const found = await fetch(target).catch(() => undefined);
-      return found?.status === status ? found : undefined;
-    });
-    await expectProblem(response, status, "unavailable");
-  });
+    },
+  );
 });

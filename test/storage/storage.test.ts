@@ -7,6 +7,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { auditStore } from "../../proofs/audited-store.ts";
 import { plantIdMin } from "../../src/domain/plant.ts";
 import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
 import type { TokenRecord } from "../../src/domain/token.ts";
@@ -108,15 +109,6 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         expect(await counted("b", 2n, 9)).toEqual([]);
       });
 
-      test("of gardens with like names are kept apart, even in a group of deletions only", async () => {
-        const gardens = ["a", "A", "a b"];
-        await apply(...gardens.map((garden) => create({ id: 7n, garden })));
-        const outcomes = await apply(remove(7n, "b"), remove(7n, "a"), remove(7n, "a"));
-        expect(outcomes.map(({ kind }) => kind)).toEqual(["missing", "deleted", "missing"]);
-        const found = gardens.map((garden) => ids(undefined, 9, { garden }));
-        expect(await Promise.all(found)).toEqual([[], [7n], [7n]]);
-      });
-
       test("are as before when a group fails, with their events and their count", async () => {
         await apply(create());
         const broken = create({ name: null as unknown as string });
@@ -149,26 +141,20 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
     });
 
     describe("idempotency keys", () => {
-      test("hold until they expire, and not longer", async () => {
-        await apply(keyed("k"));
-        expect(await apply(keyed("k", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
-        expect(await apply(keyed("k", dayMs, "x"))).toEqual([created(2n)]);
-        expect(await apply(keyed("k", dayMs + 1, "x"))).toEqual([created(2n, true)]);
-      });
-
-      test("are forgotten once expired, in bounded steps, until there are none left", async () => {
-        const many = times(2_500, (index) => keyed(`k${index}`));
-        await apply(...many);
+      test("hold until they expire, not longer, and are then forgotten in bounded steps", async () => {
+        await apply(...times(2_500, (index) => keyed(`k${index}`)));
         expect(await storage.forgetKeys(dayMs - 1)).toBe(false);
-        expect(await apply(keyed("k0", 0, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k1", dayMs - 1, "x"))).toEqual([{ kind: "mismatch" }]);
+        expect(await apply(keyed("k1", dayMs, "x"))).toEqual([created(2_501n)]);
+        expect(await apply(keyed("k1", dayMs + 1, "x"))).toEqual([created(2_501n, true)]);
         let steps = 1;
         while (await storage.forgetKeys(dayMs)) steps++;
         expect(steps).toBeGreaterThan(1);
-        expect(await apply(many[2_499] as Write)).toEqual([created(2_501n)]);
+        expect(await apply(keyed("k2499"))).toEqual([created(2_502n)]);
       });
 
-      test("that are alike at their start or end are not taken for each other", async () => {
-        const keys = ["k", "kk", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
+      test("that are alike at their start are not taken for each other", async () => {
+        const keys = ["k", "k".repeat(14), "k".repeat(15), `${"k".repeat(14)}l`, "K"];
         for (const isReplayed of [false, true]) {
           const outcomes = keys.map((_, index) => created(BigInt(index + 1), isReplayed));
           expect(await apply(...keys.map((key) => keyed(key)))).toEqual(outcomes);
@@ -198,24 +184,17 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         expect(Object.fromEntries(found)).toEqual({ home: 1, c: 1 });
       });
 
-      test("are forgotten once they're old, the oldest of each garden only", async () => {
+      test("are forgotten once they're old, the oldest of each garden only, however many there are", async () => {
         for (const garden of ["home", "other"]) {
           await apply(...[1, 2, 9, 3].map((atMs) => create({ garden, atMs })));
         }
         await forgetEvents(3);
-        expect([await seqs(), await seqs("other")]).toEqual([
-          [3, 4],
-          [3, 4],
-        ]);
-        await forgetEvents(10);
-        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
-      });
-
-      test("are forgotten however many there are, in however many gardens", async () => {
+        expect([await seqs(), await seqs("other")]).toEqual(Array(2).fill([3, 4]));
         const gardens = times(600, (index) => create({ garden: `g${index}` }));
         await apply(...gardens, ...times(2_100, () => create({ garden: "g7" })));
-        await forgetEvents(1);
+        await forgetEvents(10);
         expect([await seqs("g7"), await seqs("g599")]).toEqual([[], []]);
+        expect(await read(4, 9, 99)).toEqual({ events: [], lastEvent: 4 });
       });
     });
 
@@ -233,26 +212,21 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       afterEach(() => limited.close());
 
       test("holds for a garden that had more before, until enough are gone", async () => {
-        await apply(...times(5, () => create()));
-        expect(await applyLimited(create())).toEqual([full]);
-        for (const id of [1n, 2n]) {
-          expect(await applyLimited(create(), remove(id))).toEqual([full, deleted]);
-        }
-        const writes = [create(), remove(3n), create(), create()];
-        expect(await applyLimited(...writes)).toEqual([full, deleted, created(6n), full]);
+        await apply(...times(4, () => create()));
+        expect(await applyLimited(create(), remove(1n))).toEqual([full, deleted]);
+        const writes = [create(), remove(2n), create(), create()];
+        expect(await applyLimited(...writes)).toEqual([full, deleted, created(5n), full]);
       });
 
       test("bounds the keys of a garden, even if its plants are deleted", async () => {
         const keysMax = 10_000;
         const change = (key: string) => [{ ...keyed(key), id: 7n }, remove(7n)];
-        await applyLimited(...change("k0"), ...change("k1"));
+        await applyLimited(...change("k0"));
         await place.execute(`UPDATE gardens SET keys = ${keysMax - 1}`);
         const noKey: Outcome = { kind: "full", limit: "keys", max: keysMax };
-        const writes = [...change("last"), keyed("one more"), ...change("k0"), create()];
-        expect(await applyLimited(...writes)).toEqual([
-          ...[created(7n), deleted, noKey, created(7n, true)],
-          ...[{ kind: "missing" } as const, created(8n)],
-        ]);
+        const writes = [...change("last"), keyed("one more"), { ...keyed("k0"), id: 7n }, create()];
+        const outcomes = [created(7n), deleted, noKey, created(7n, true), created(8n)];
+        expect(await applyLimited(...writes)).toEqual(outcomes);
         expect(await applyLimited(keyed("one more"))).toEqual([noKey]);
         while (await limited.forgetKeys(dayMs));
         expect(await applyLimited(keyed("one more"))).toEqual([created(9n)]);
@@ -261,35 +235,18 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       test("bounds the events of a garden, to as many as it says, and not one less", async () => {
         const eventsMax = 10_000;
         const write = () => apply(create(), create(), create({ garden: "other" }));
-        const pretend = (last: number) =>
-          place.execute(`UPDATE gardens SET last_event = ${last} WHERE garden = 'home'`);
         await write();
-        await pretend(eventsMax);
+        await place.execute(`UPDATE gardens SET last_event = ${eventsMax} WHERE garden = 'home'`);
         await forgetEvents(0, limited);
         expect(await seqs()).toEqual([1, 2]);
         await write();
         await forgetEvents(0, limited);
         expect(await seqs()).toEqual([eventsMax + 1, eventsMax + 2]);
         expect(await seqs("other")).toEqual([1, 2]);
-        await apply(...times(2_200, () => create()));
-        await pretend(2 * eventsMax + 2_152);
-        await forgetEvents(0, limited);
-        expect(await seqs()).toHaveLength(50);
       });
     });
 
     describe("gardens", () => {
-      test("are listed by name, with their plants and last event", async () => {
-        expect(await storage.listGardens()).toEqual([]);
-        await apply(create({ garden: "b", atMs: 5 }), create({ garden: "b", atMs: 6 }));
-        await apply(remove(1n, "b"), create({ garden: "a", atMs: 7 }));
-        await place.execute("DELETE FROM events WHERE garden = 'b'");
-        expect(await storage.listGardens()).toEqual([
-          { garden: "a", plants: 1, lastEvent: 1, lastEventAtMs: 7 },
-          { garden: "b", plants: 1, lastEvent: 3, lastEventAtMs: undefined },
-        ]);
-      });
-
       test("are deleted with all that is in them, and nothing else is", async () => {
         const elsewhere = { ...keyed("k"), garden: "other" };
         // More than fit in one transaction.
@@ -302,34 +259,33 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         expect(await apply(keyed("k"), elsewhere)).toEqual([created(1n), created(1n, true)]);
       });
 
-      test("that are deleted while somebody writes to them keep exact counts", async () => {
+      test("that are deleted, and whose keys are forgotten, while somebody writes keep exact counts", async () => {
         const other = await openAgain();
         const writing = async () => {
-          for (let round = 0; round < 30; round++) {
-            await apply(create(), create({ id: BigInt(round + 1_000) }), remove(1n));
+          for (let round = 0; round < 40; round++) {
+            const idempotency = { key: `k${round % 3}`, nowMs: round, expiresAtMs: round + 2 };
+            await apply(create({ idempotency }), create({ idempotency, garden: "other" }));
+            await apply(create({ id: BigInt(round + 1_000) }), remove(1n));
           }
         };
         const deleting = async () => {
-          for (let round = 0; round < 30; round++) await other.deleteGarden("home");
+          for (let round = 0; round < 40; round++) {
+            await other.forgetKeys(round);
+            if (round % 4 === 0) await other.deleteGarden("home");
+          }
         };
         await Promise.all([writing(), deleting()]);
         await other.close();
-        expect(await storage.countPlants("home")).toBe((await ids(undefined, 1_000)).length);
-        const { events, lastEvent } = await storage.readEvents("home", undefined, 1_000, 1e6);
-        expect(events.every(({ seq }) => seq <= lastEvent)).toBe(true);
+        expect(await auditStore(place.address)).toEqual([]);
       });
     });
 
     describe("tokens", () => {
-      test("are found by their hash, with everything that was given", async () => {
-        await storage.addToken(token);
-        expect(await storage.findToken("h1")).toEqual(token);
+      test("are found by their hash, and listed in the order in which they were made", async () => {
+        await storage.addToken({ ...token, id: "b" });
+        expect(await storage.findToken("h1")).toEqual({ ...token, id: "b" });
         expect(await storage.findToken("h2")).toBeUndefined();
-      });
-
-      test("are listed in the order in which they were made, even after they are revoked", async () => {
-        await storage.addToken({ ...token, id: "b", hash: "1", createdAtMs: 1 });
-        await storage.addToken({ ...token, id: "a", hash: "2", createdAtMs: 2 });
+        await storage.addToken({ ...token, id: "a", hash: "h2", createdAtMs: 2_000 });
         const revoke = (id: string, atMs: number) => storage.revokeToken(id, atMs);
         const revoked = [await revoke("none", 2), await revoke("b", 2), await revoke("b", 3)];
         expect(revoked).toEqual([false, true, false]);
@@ -392,15 +348,11 @@ describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
     );
     const pooler = await startPooler(database.url);
     const storage = await openStorage(pooler.url, { isServing: true });
-    const idempotency = (key: number) => ({ key: `k${key}`, nowMs: 0, expiresAtMs: 2 ** 52 });
-    const numbers = Array.from({ length: 20 }, (_, index) => index + 1);
-    for (const number of numbers) {
-      expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
-      const keyed = create({ garden: "keyed", idempotency: idempotency(number) });
-      expect(await storage.apply([keyed])).toEqual([created(BigInt(number))]);
-      expect(await storage.list("home", undefined, 99)).toHaveLength(number);
+    for (let count = 1; count <= 20; count++) {
+      expect(await storage.apply([create(), keyed(`k${count}`)])).toHaveLength(2);
+      expect(await storage.list("home", undefined, 99)).toHaveLength(2 * count);
     }
-    await Promise.all(numbers.map((number) => storage.list("keyed", BigInt(number), 1)));
+    await Promise.all(times(20, (index) => storage.list("home", BigInt(index), 1)));
     await storage.close();
     await pooler.stop();
   });
