@@ -10,11 +10,12 @@ import { issueToken } from "../../src/auth/opaque-token.ts";
 import { plantsPerRow } from "../../src/domain/keys.ts";
 import { openSqlite } from "../../src/storage/sqlite/engine.ts";
 import { makeDice, spread } from "../../test/dice.ts";
-import { type RunningService, startService } from "../../test/end-to-end/running-service.ts";
+import { startService, waitFor } from "../../test/end-to-end/running-service.ts";
 import { create } from "../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { type Failing, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
-import { type Entry, Ledger, type NewBulk, readList, tagOf } from "../ledger.ts";
+import type { Caller } from "../kept-connection.ts";
+import { Ledger, readList, tagOf } from "../ledger.ts";
 import { PlantClient } from "../plant-client.ts";
 import { type Dice, Disk, type Image, readImage, writeImage } from "../power-cuts/disk.ts";
 import { databasePath, examine } from "../power-cuts/examination.ts";
@@ -25,12 +26,6 @@ export interface Case {
   readonly failure: Pick<Failing, "kinds" | "error" | "isHalved">;
   /** All later operations fail as well, until the disk recovers. */
   readonly isLasting: boolean;
-}
-
-export interface Injection extends Case {
-  /** Which of the operations that can fail in this way. */
-  readonly nth: number;
-  readonly program?: string;
 }
 
 interface Scene {
@@ -82,7 +77,7 @@ async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants"
   const { token } = await issueToken(storage, { user: "gardener" }, Date.now());
   const plants: string[] = [];
   while (statSync(`${path}-wal`).size < walHeaderBytes + frames * frameBytes) {
-    const name = `earlier ${plants.length} ${"🌿".repeat(150)}`;
+    const name = `earlier ${plants.length} ${"☘".repeat(150)}`;
     await storage.apply([create({ garden: "gardener", user: "gardener", name, tag: tagOf(name) })]);
     plants.push(name);
   }
@@ -91,29 +86,25 @@ async function makeStore(frames: number): Promise<Pick<Scene, "files" | "plants"
   return { files, plants, token };
 }
 
-const recoveryTries = 30;
-const recoveryPauseMs = 100;
 /** A process closes its connections a little before it ends. */
 const endMs = 5_000;
-const args = ["--threads", "1"];
 
-export async function inject(injection: Injection): Promise<Trial> {
-  const { scene, failure, nth, isLasting, program } = injection;
+/** The n-th operation that can fail in this way does. */
+export async function inject(each: Case, nth: number, program?: string): Promise<Trial> {
+  const { scene, failure, isLasting } = each;
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
-  const database = join(root, databasePath);
   writeImage(scene.files, root);
   using io = new InterposedIo(root);
   const lastOfBrief = failure.isHalved ? nth + 1 : nth;
   const arm = () => io.fail({ ...failure, first: nth, ...(!isLasting && { last: lastOfBrief }) });
-  const entries: Entry[] = [];
-  const ledger = new Ledger((noted) => entries.push(...noted));
-  ledger.noteAll(scene.plants.map((name) => ({ name, state: "present" })));
+  const ledger = new Ledger();
+  for (const name of scene.plants) ledger.note({ name, state: "present" });
   const faults: string[] = [];
 
   if (scene.isFromStart) arm();
-  const variables = io.variables;
-  const service = await startService({ database, args, variables, program }).catch(
+  const started = { database: join(root, databasePath), variables: io.variables, program };
+  const service = await startService({ ...started, args: ["--threads", "1"] }).catch(
     ({ message }: Error) => {
       if (!/^It ended with 1: plantstore: [^\n]+\.\n$/.test(message)) faults.push(message);
       return undefined;
@@ -133,27 +124,50 @@ export async function inject(injection: Injection): Promise<Trial> {
     for (const call of calls.slice(followed)) disk.follow(call);
     followed = calls.length;
     service?.signal("SIGCONT");
-    const check = async (image: Image, dice: Dice, crash: string) => {
-      const found = await examine(image, token ? [{ token, entries }] : [], dice);
+    const least = () => 0;
+    const crashes: [crash: string, image: Image, dice: Dice][] = [["a kill", left, least]];
+    for (const dice of [least, makeDice(spread(followed)), makeDice(spread(followed + 1))]) {
+      crashes.push(["a power cut", disk.cut(dice), dice]);
+    }
+    const gardens = token ? [{ token, entries: ledger.entries }] : [];
+    for (const [crash, image, dice] of crashes) {
+      const found = await examine(image, gardens, dice);
       faults.push(...found.map((fault) => `${when}, after ${crash}: ${fault}`));
-    };
-    await check(left, () => 0, "a kill");
-    // The least that may be left, and two disks with more.
-    for (const dice of [() => 0, ...[0, 1].map((more) => makeDice(spread(followed + more)))]) {
-      await check(disk.cut(dice), dice, "a power cut");
     }
   };
 
   if (service && token) {
-    const client = makeClient(service, token, ledger);
-    faults.push(...(await work(client, ledger)));
+    const call: Caller["call"] = (request, init) =>
+      service.call(request, init).catch(async (error) => {
+        // Only a process that ends may leave out a response.
+        const exitCode = await Promise.race([service.exited, Bun.sleep(endMs)]);
+        if (exitCode === undefined) ledger.fault(`${request}: ${error}`);
+        return new Response("The outcome is unknown.", { status: 503 });
+      });
+    const client = new PlantClient({ call }, { ledger, token });
+    await work(client, ledger);
     await audit("during the failure");
     if (isLasting) io.heal();
-    faults.push(...(await recover(client, service, ledger)));
+    const list = async () => {
+      const response = await call("GET /plants?include=id", { token });
+      return response.ok ? readList(await response.text()) : undefined;
+    };
+    const recovered = await waitFor(async () => {
+      const outcome = await client.create({ name: `after it ${ledger.entries.length}` });
+      const { status } = await call("GET /readyz");
+      // A list may break off.
+      const plants = await list().catch(() => undefined);
+      if (outcome === "done" && status === 200 && plants) return ledger.audit(plants);
+      // Without a restart, unless it has ended.
+      const exitCode = await Promise.race([service.exited, Bun.sleep(1)]);
+      return exitCode === undefined ? undefined : ledger.faults;
+    });
+    faults.push(...recovered.map((fault) => `listed: ${fault}`));
     await audit("after it");
     service.signal("SIGTERM");
     const exitCode = await service.exited;
-    if (exitCode !== 0 && !isExplained(service, exitCode)) faults.push(`it ended with ${exitCode}`);
+    const isExplained = exitCode === 1 && service.output().out.includes('"event":"broken down"');
+    if (exitCode !== 0 && !isExplained) faults.push(`it ended with ${exitCode}`);
     await service[Symbol.asyncDispose]();
   }
   const { failed } = io.counts();
@@ -165,22 +179,8 @@ export async function inject(injection: Injection): Promise<Trial> {
   };
 }
 
-/**
- * Writes may be refused with 503 or 507, and a list may break off between two pages. Only a process
- * that ends may leave out a response.
- */
-function makeClient(service: RunningService, token: string, ledger: Ledger): PlantClient {
-  const onNoResponse = async (request: string, error: Error) => {
-    if (request.startsWith("GET /plants")) return;
-    const exited = service.exited.then(() => true);
-    const hasEnded = await Promise.race([exited, Bun.sleep(endMs).then(() => false)]);
-    if (!hasEnded) ledger.fault(`${request}: ${error}`);
-  };
-  return new PlantClient(service, { ledger, token, onNoResponse });
-}
-
 /** Two commits. */
-const bulk: NewBulk = {
+const bulk = {
   key: "trouble-bulk",
   plants: Array.from({ length: plantsPerRow + 1 }, (_, index) => ({
     name: `trouble ${index}/bulk`,
@@ -188,7 +188,7 @@ const bulk: NewBulk = {
 };
 
 /** A few requests of every kind, always the same. */
-async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
+async function work(client: PlantClient, ledger: Ledger): Promise<void> {
   const deleted = "trouble 1";
   await client.create({ name: deleted });
   await client.create({ name: "trouble 2" });
@@ -202,38 +202,6 @@ async function work(client: PlantClient, ledger: Ledger): Promise<string[]> {
   await client.create(keyed);
   const id = ledger.find(deleted)?.id;
   if (id !== undefined) await client.delete({ name: deleted, id });
-  return (await auditList(client, ledger)) ?? [];
-}
-
-/** Undefined if there is no list now. */
-async function auditList(client: PlantClient, ledger: Ledger): Promise<string[] | undefined> {
-  const list = await client.send("GET /plants?include=id");
-  if (list === undefined || list.status === 503) return undefined;
-  if (list.status !== 200) return [`list: ${list.status} ${list.text}`];
-  return ledger.audit(readList(list.text)).map((fault) => `listed: ${fault}`);
-}
-
-/** Without a restart, unless it has ended and said why. */
-async function recover(
-  client: PlantClient,
-  service: RunningService,
-  ledger: Ledger,
-): Promise<string[]> {
-  for (let tries = 0; tries < recoveryTries; tries++) {
-    const outcome = await client.create({ name: `after it ${tries}` });
-    await client.createMany(bulk);
-    const ready = await client.send("GET /readyz");
-    const faults = await auditList(client, ledger);
-    if (outcome === "done" && ready?.status === 200 && faults) return faults;
-    const exitCode = await Promise.race([service.exited, Bun.sleep(recoveryPauseMs)]);
-    if (exitCode === undefined) continue;
-    return isExplained(service, exitCode) ? [] : [`it ended with ${exitCode}`];
-  }
-  return [`it did not recover: ${service.output().out.slice(-2_000)}`];
-}
-
-function isExplained(service: RunningService, exitCode: number): boolean {
-  return exitCode === 1 && service.output().out.includes('"event":"broken down"');
 }
 
 if (import.meta.main) {
@@ -248,7 +216,7 @@ if (import.meta.main) {
       const each = cases[number % cases.length] as Case;
       const nth = (Math.floor(number / cases.length) % callsMax) + 1;
       if (nth > (callsOf.get(each) ?? callsMax)) return { faults: [], figures: {} };
-      const trial = await inject({ ...each, nth });
+      const trial = await inject(each, nth);
       if (trial.figures["calls that failed"] === 0) callsOf.set(each, nth - 1);
       else if (nth === callsMax) throw new Error(`There are more than ${callsMax} calls.`);
       return trial;
