@@ -21,6 +21,7 @@ export class Workload {
   readonly #lastWrites = new Map<Instance, number>();
   readonly #clients: Promise<void>[];
   #isStopping = false;
+  #isPatient = true;
 
   constructor(
     private readonly instances: readonly Instance[],
@@ -46,9 +47,10 @@ export class Workload {
     await waitFor(() => this.instances.every(hasWritten) || undefined);
   }
 
-  /** Resolves when every client has finished what it was doing. */
-  async stop(): Promise<void> {
+  /** Resolves when every client has finished what it was doing, or given up if not patient. */
+  async stop(isPatient = true): Promise<void> {
     this.#isStopping = true;
+    this.#isPatient = isPatient;
     await Promise.all(this.#clients);
   }
 
@@ -73,7 +75,7 @@ export class Workload {
     const create = () => this.#retry(dice, (client) => client.createMany(bulk));
     for (let count = 0; !this.#isStopping; count++) {
       bulk = makeBulk(number, count, bulkPlantsMax, dice);
-      if ((await create()) === "failed") return;
+      if ((await create()) !== "done") return;
       const { name } = bulk.plants[dice(bulk.plants.length)] as { name: string };
       const { id = "" } = this.ledger.find(name) ?? {};
       if (dice(2) === 0) await this.#put({ name, id }, dice);
@@ -109,7 +111,7 @@ export class Workload {
   async #retry(dice: Dice, send: (client: PlantClient) => Promise<Outcome>): Promise<Outcome> {
     for (;;) {
       const outcome = await send(this.#pick(dice));
-      if (outcome !== "unavailable") return outcome;
+      if (outcome !== "unavailable" || !this.#isPatient) return outcome;
       await Bun.sleep(retryMs);
     }
   }

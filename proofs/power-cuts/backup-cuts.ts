@@ -5,7 +5,7 @@ import { makeDice, spread } from "../../test/dice.ts";
 import { runProgram } from "../../test/end-to-end/running-service.ts";
 import { fillStore } from "../../test/filled-store.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { type Failing, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
+import { type Failing, InterposedIo } from "../interposed-io/interposed-io.ts";
 import { Disk, readImage, writeImage } from "./disk.ts";
 
 type Command = "backup" | "restore";
@@ -32,7 +32,7 @@ async function run(
   const args = command === "backup" ? [target, "--database", from] : [from, "--database", target];
   const { errors, exitCode } = await runProgram([command, ...args], io.variables, program);
   const left = { found: describe(target), names: [...readImage(folder.path).keys()] };
-  return { ...left, errors, exitCode, image, calls: parseCalls(io.log()), ...io.counts() };
+  return { ...left, errors, exitCode, image, calls: io.calls(), ...io.counts() };
 }
 
 /**

@@ -9,7 +9,7 @@ import { changeProgram } from "../../test/changed-program.ts";
 import { makeDice, spread } from "../../test/dice.ts";
 import { runProgram, startService, waitFor } from "../../test/end-to-end/running-service.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { type Call, InterposedIo, parseCalls } from "../interposed-io/interposed-io.ts";
+import { type Call, InterposedIo } from "../interposed-io/interposed-io.ts";
 import { type Entry, isSettled, Ledger } from "../ledger.ts";
 import { prove, type Trial } from "../proof.ts";
 import { Workload } from "../workload.ts";
@@ -37,14 +37,14 @@ const fullSync = 'database.run("PRAGMA synchronous = FULL");';
 /** A build that checkpoints after a few pages instead of a thousand. */
 export function checkpointOften(pages: number) {
   const by = `${fullSync} database.run("PRAGMA wal_autocheckpoint = ${pages}");`;
-  return changeProgram([{ file: "storage/sqlite/open.ts", text: fullSync, by }]);
+  return changeProgram(["storage/sqlite/open.ts", fullSync, by]);
 }
 
 /**
  * The first start, stops, restarts, commands beside it, and a start after a power cut. Returns the
- * log of all calls, with notes among them.
+ * calls, with notes among them.
  */
-async function record({ seed, writes, program }: RecordingOptions): Promise<Buffer> {
+async function record({ seed, writes, program }: RecordingOptions): Promise<Call[]> {
   using folder = makeTemporaryFolder();
   const root = realpathSync(folder.path);
   const database = join(root, databasePath);
@@ -86,17 +86,17 @@ async function record({ seed, writes, program }: RecordingOptions): Promise<Buff
   await makeToken("balcony");
   await serve(1, "SIGKILL");
   const disk = new Disk();
-  for (const call of parseCalls(io.log())) disk.follow(call);
+  for (const call of io.calls()) disk.follow(call);
   io.note("power cut" satisfies Note);
   rmSync(join(root, "data"), { recursive: true });
   writeImage(disk.cut(makeDice(spread(seed))), root);
   await serve(2, "SIGTERM");
-  return io.log();
+  return io.calls();
 }
 
 /** Cuts of a new recording, which only go forward, until one finds a fault. */
 export async function cutRecording(options: RecordingOptions, count: number): Promise<Trial> {
-  const calls = parseCalls(await record(options));
+  const calls = await record(options);
   let disk = new Disk();
   const gardens = new Map<string, Garden & { entries: Entry[] }>();
   let moment = 0;
