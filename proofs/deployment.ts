@@ -104,12 +104,7 @@ export class Deployment {
     if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
-    const startsMax = this.engine === "sqlite" ? 1 : 5;
-    for (let starts = 1; !instance.process; starts++) {
-      await instance.start().catch((error) => {
-        if (starts === startsMax) throw error;
-      });
-    }
+    await instance.start().catch(() => instance.start());
   }
 
   /** Returns which gardens it has miscounted. */
