@@ -22,52 +22,14 @@ interface SentWrite {
 
 /** Every broken promise. Nobody may write during the audit. */
 export async function auditGarden(service: Caller, token: string, ledger: Ledger) {
-  const plants = await listPlants(service, token);
-  return [...ledger.audit(plants), ...(await auditLog(service, token, ledger))];
-}
-
-/** All plants, with their tags. */
-export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
-  const response = await service.call("GET /plants?include=id", { token });
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`GET /plants: ${response.status} ${text}`);
-  return readList(text);
-}
-
-/** A new plant gets an id that no plant had before. */
-export async function checkNextId(service: Caller, token: string, highestId: bigint) {
-  const response = await service.call("POST /plants", { token, body: '{"name":"next"}' });
-  const id = BigInt(response.headers.get("location")?.split("/").at(-1) ?? 0);
-  const isNew = response.status === 201 && id > highestId;
-  return isNew ? [] : [`a new plant: ${response.status}, with the id ${id} after ${highestId}`];
-}
-
-/** All pages. A log with a gap ends before it. */
-export async function readLog(service: Caller, token: string): Promise<LoggedEvent[]> {
-  const events: LoggedEvent[] = [];
-  for (;;) {
-    const line = `GET /events?limit=1000&after=${events.at(-1)?.seq ?? 0}`;
-    const response = await insist(() => service.call(line, { token }));
-    const text = await response.text();
-    if (response.status === 410) return events;
-    if (response.status !== 200) throw new Error(`${line}: ${response.status} ${text}`);
-    events.push(...readList<LoggedEvent>(text));
-    if (!response.headers.has("link")) return events;
-  }
-}
-
-async function auditLog(service: Caller, token: string, ledger: Ledger): Promise<string[]> {
-  const me = await insist(() => service.call("GET /me", { token }));
-  if (me.status !== 200) throw new Error(`GET /me: ${me.status} ${await me.text()}`);
-  const { user, lastEvent } = await me.json();
+  const faults = ledger.audit(await listPlants(service, token));
+  const { user, lastEvent } = await (await get(service, token, "/me")).json();
   const events = await readLog(service, token);
-  const faults: string[] = [];
   const isWhole = events.every(({ seq }, index) => seq === index + 1);
   if (!isWhole || events.length !== lastEvent) {
     faults.push(`the log has ${events.length} events up to ${events.at(-1)?.seq} of ${lastEvent}`);
   }
   const writes = findWrites(ledger);
-  const seen = new Set<string>();
   /** When the first of the later events' writes was confirmed. */
   let confirmedAt = Number.POSITIVE_INFINITY;
   for (const event of events.toReversed()) {
@@ -75,19 +37,39 @@ async function auditLog(service: Caller, token: string, ledger: Ledger): Promise
     const version = Number(/^\d+/.exec(tag)?.[0] ?? 0);
     const what = describe(event.type.slice("plant.".length), name, version);
     const write = writes.get(what);
-    if (!write) faults.push(`an event without its write: ${what}`);
-    if (seen.has(what)) faults.push(`two events of one write: ${what}`);
+    if (!write) faults.push(`an event without its write, or two of one write: ${what}`);
     if (confirmedAt < (write?.sentAt ?? 0)) faults.push(`before an earlier write: ${what}`);
     const isSame = event.user === user && id === (ledger.find(name)?.id ?? id);
     if (!isSame || tag !== tagOf(name, version)) faults.push(`not as it was sent: ${what}`);
-    seen.add(what);
+    writes.delete(what);
     confirmedAt = Math.min(confirmedAt, write?.confirmedAt ?? confirmedAt);
   }
   for (const [what, { confirmedAt }] of writes) {
-    if (confirmedAt < ledger.entries.length && !seen.has(what))
-      faults.push(`a write without its event: ${what}`);
+    if (Number.isFinite(confirmedAt)) faults.push(`a write without its event: ${what}`);
   }
   return faults;
+}
+
+/** All plants, with their tags. */
+export async function listPlants(service: Caller, token: string): Promise<ListedPlant[]> {
+  return readList(await (await get(service, token, "/plants?include=id")).text());
+}
+
+/** All pages. */
+export async function readLog(service: Caller, token: string): Promise<LoggedEvent[]> {
+  const events: LoggedEvent[] = [];
+  for (;;) {
+    const after = events.at(-1)?.seq ?? 0;
+    const page = await get(service, token, `/events?limit=1000&after=${after}`);
+    events.push(...readList<LoggedEvent>(await page.text()));
+    if (!page.headers.has("link")) return events;
+  }
+}
+
+async function get(service: Caller, token: string, target: string): Promise<Response> {
+  const response = await insist(() => service.call(`GET ${target}`, { token }));
+  if (response.status === 200) return response;
+  throw new Error(`GET ${target}: ${response.status} ${await response.text()}`);
 }
 
 /** A name is created and deleted at most once, and each of its versions is put at most once. */

@@ -5,7 +5,7 @@ import { skipsUnless } from "../test/skipping.ts";
 import { Deployment } from "./deployment.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
-import { type Case, inject, makeCases } from "./faults/prove.ts";
+import { inject } from "./faults/prove.ts";
 import { tryHistory } from "./histories/prove.ts";
 import { tryCrowd } from "./hostile/prove.ts";
 import { live, type Moment } from "./kills/prove.ts";
@@ -16,14 +16,12 @@ import { shortRun, soak } from "./soak/prove.ts";
 setDefaultTimeout(300_000);
 
 /** Returns what a proof finds wrong with a program. */
-type Find = (program: string, edits: readonly Edit[]) => Promise<readonly string[]>;
-type TextEdit = readonly [file: string, text: string, by: string];
+type Find = (program: string) => Promise<readonly string[]>;
 
-function broken(what: string, find: Find, found: RegExp, ...texts: readonly TextEdit[]): void {
+function broken(what: string, find: Find, found: RegExp, ...edits: readonly Edit[]): void {
   test(`a build that ${what}`, async () => {
-    const edits = texts.map(([file, text, by]) => ({ file, text, by }));
-    using changed = changeProgram(edits);
-    expect((await find(changed.program, edits)).join("\n")).toMatch(found);
+    using changed = changeProgram(...edits);
+    expect((await find(changed.program)).join("\n")).toMatch(found);
   });
 }
 
@@ -45,18 +43,23 @@ const byHistories =
     return found;
   };
 
-const byPowerCuts: Find = async (_, edits) =>
-  (await cutRecording({ seed: 7, writes: 120, edits }, 40)).faults;
+const byPowerCuts: Find = async (program) =>
+  (await cutRecording({ seed: 7, writes: 120, program }, 40)).faults;
 
 const byBackupCuts: Find = (program) => cutPower("backup", program);
 
 const byFaults =
   (isLasting: boolean): Find =>
   async (program) => {
-    const { scene } = (await makeCases()).at(-1) as Case;
-    const injection = { scene, failure: { kinds: ["sync"], error: "EIO" }, isLasting } as const;
-    expect((await inject({ ...injection, nth: 1 })).faults).toEqual([]);
-    return (await inject({ ...injection, nth: 1, program })).faults;
+    const failure = { kinds: ["sync"], error: "EIO" } as const;
+    const failing = { scene: "load", failure, nth: 1, isLasting, isKilled: true } as const;
+    const found: string[] = [];
+    // A flaw shows only if the last commit before the kill is one that fails.
+    for (let seed = 1; seed <= 20 && found.length === 0; seed++) {
+      expect((await inject({ ...failing, seed })).faults).toEqual([]);
+      found.push(...(await inject({ ...failing, seed, program })).faults);
+    }
+    return found;
   };
 
 const bySoak: Find = async (program) => {
@@ -69,11 +72,7 @@ const byHeads: Find = async (program) =>
 
 const writer = "storage/sqlite/writer.ts";
 const openFile = "storage/sqlite/open.ts";
-const later = (text: string): TextEdit => [
-  writer,
-  text,
-  `setTimeout(() => ${text.slice(0, -1)}, 1);`,
-];
+const later = (text: string): Edit => [writer, text, `setTimeout(() => ${text.slice(0, -1)}, 1);`];
 
 broken(
   "confirms writes before they are committed",
@@ -132,12 +131,12 @@ broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
   duration,
   `${duration} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
 ]);
-broken("syncs only at checkpoints", byPowerCuts, /lost: |GET .plants: 401/, [
+broken("syncs only at checkpoints", byPowerCuts, /lost: |GET .plants.*: 401/, [
   openFile,
   "PRAGMA synchronous = FULL",
   "PRAGMA synchronous = NORMAL",
 ]);
-broken("does not sync the folders that it makes", byPowerCuts, /GET .plants: 401/, [
+broken("does not sync the folders that it makes", byPowerCuts, /GET .plants.*: 401/, [
   openFile,
   "syncFolderOf(made);",
   ";",
@@ -151,8 +150,8 @@ broken(
 broken(
   "stores events in a second transaction",
   byPowerCuts,
-  /a write without its event/,
-  later("storeEvent.run(garden, seq, atMs, type, user, plant.id, ...contentValues(plant));"),
+  /a write without its event|GET .events.*: 410/,
+  later("storeEvent.run(garden, seq, atMs, type, user, plant.id, plant.name, plant.tag);"),
 );
 broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |duplicated: /, [
   "domain/rules.ts",
@@ -164,7 +163,7 @@ broken("does not sync the folder of a backup", byBackupCuts, /: none/, [
   "  syncFolderOf(to);",
   "",
 ]);
-broken("confirms a write whose sync failed", byFaults(false), /lost: trouble/, [
+broken("confirms a write whose sync failed", byFaults(false), /lost: /, [
   writer,
   "      commit.run();\n",
   `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
@@ -172,7 +171,7 @@ broken("confirms a write whose sync failed", byFaults(false), /lost: trouble/, [
 broken(
   "says that nothing is left of a failed commit",
   byFaults(true),
-  /after a kill: back again: trouble/,
+  /after a kill: back again: /,
   [writer, "throw isWritten ? mapCommitError(error) : error;", "throw error;"],
 );
 

@@ -1,21 +1,9 @@
 /** The real program on one database: instances that are stopped or killed and started again. */
 import { issueToken } from "../src/auth/opaque-token.ts";
 import { openStorage } from "../src/storage/open.ts";
-import {
-  type RunningService,
-  spawnProgram,
-  startService,
-} from "../test/end-to-end/running-service.ts";
+import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
 import { runStatement } from "../test/postgres-server.ts";
 import { auditStore, type Engine, makePlace, type Place } from "./audited-store.ts";
-
-interface RestartingOptions {
-  readonly database: string;
-  readonly args?: readonly string[];
-  /** Any free one, and another after each start, unless it is given. */
-  readonly port?: number;
-  readonly program?: string | undefined;
-}
 
 export class RestartingService {
   /** The exit codes of all processes so far, by port. */
@@ -23,26 +11,22 @@ export class RestartingService {
   /** Absent while it is down. */
   process: RunningService | undefined;
 
-  constructor(private readonly options: RestartingOptions) {}
+  constructor(
+    private readonly options: {
+      readonly database: string;
+      readonly args: readonly string[];
+      readonly program: string | undefined;
+    },
+  ) {}
 
-  /** 0 while it is down, unless it was given. */
+  /** Another one after each start, and 0 while it is down. */
   get port(): number {
-    return this.options.port ?? this.process?.port ?? 0;
+    return this.process?.port ?? 0;
   }
 
   async start(program = this.options.program): Promise<void> {
     this.process = await startService({ ...this.options, program });
     this.exits.set(this.process.port, this.process.exited);
-  }
-
-  /** Starts it and kills it so much later, however far it got. */
-  async startAndKill(afterMs: number): Promise<void> {
-    const { database, args = [], program } = this.options;
-    const command = ["serve", "--port", "0", "--database", database, ...args];
-    const child = spawnProgram(command, {}, program);
-    await Bun.sleep(afterMs);
-    child.kill("SIGKILL");
-    await child.exited;
   }
 
   async kill(): Promise<void> {
@@ -71,16 +55,9 @@ export interface GardenToken {
   readonly token: string;
 }
 
-/** Created many at a time, so that mostly nothing but the service has the database open. */
-const gardensAtOnce = 100;
-/** These clients may be slow on a busy machine. */
-const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
-
 /** Several instances on a new database, with fresh gardens. */
 export class Deployment {
-  /** Each of a garden that nobody has used. */
-  readonly #gardens: GardenToken[][] = [];
-  #made = 0;
+  #gardens = 0;
 
   private constructor(
     readonly engine: Engine,
@@ -100,8 +77,16 @@ export class Deployment {
 
   /** The tokens of two users to a fresh garden. */
   async takeGarden(): Promise<readonly GardenToken[]> {
-    if (this.#gardens.length === 0) await this.#makeGardens();
-    return this.#gardens.pop() as GardenToken[];
+    const garden = `garden-${++this.#gardens}`;
+    const limits = { poolSize: 1, connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
+    const issue = async (user: string) => {
+      const storage = await openStorage(this.place.database, { isServing: false, limits });
+      const { token } = await issueToken(storage, { user, garden }, Date.now());
+      await storage.close();
+      return { user, token };
+    };
+    // Its connection may be cut off with those of the instances. One more token does no harm.
+    return Promise.all(["ann", "bob"].map((user) => issue(user).catch(() => issue(user))));
   }
 
   /** PostgreSQL closes the connections of all instances. */
@@ -119,12 +104,7 @@ export class Deployment {
     if (!instance?.process) return;
     await instance.kill();
     // As a supervisor does: on PostgreSQL, a start may fail when connections are cut off.
-    const startsMax = this.engine === "sqlite" ? 1 : 5;
-    for (let starts = 1; !instance.process; starts++) {
-      await instance.start().catch((error) => {
-        if (starts === startsMax) throw error;
-      });
-    }
+    await instance.start().catch(() => instance.start());
   }
 
   /** Returns which gardens it has miscounted. */
@@ -133,20 +113,5 @@ export class Deployment {
     for (const instance of this.instances) await instance.kill();
     await this.place[Symbol.asyncDispose]();
     return faults;
-  }
-
-  async #makeGardens(): Promise<void> {
-    const storage = await openStorage(this.place.database, { isServing: false, limits });
-    for (let count = 0; count < gardensAtOnce; count++) {
-      const garden = `garden-${++this.#made}`;
-      const tokens: GardenToken[] = [];
-      for (const user of ["ann", "bob"]) {
-        const issue = () => issueToken(storage, { user, garden }, Date.now());
-        // The connection may be cut off by another history. One more token does no harm.
-        tokens.push({ user, token: (await issue().catch(issue)).token });
-      }
-      this.#gardens.push(tokens);
-    }
-    await storage.close();
   }
 }

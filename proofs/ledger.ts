@@ -1,27 +1,23 @@
 /**
- * What clients were promised about each plant, by the responses that they got, and whether a list
- * keeps these promises. Names are unique, and a plant's idempotency key, if any, is its name, or
- * that of the bulk that it was sent in.
+ * What responses promised to clients about each plant, and whether a list of plants keeps it. Names
+ * are unique. A plant that was created alone with a key has its name as the key.
  */
+
 /** `unknown`: a request is under way, or its response leaves open what happened. */
 type State = "present" | "absent" | "unknown";
 
 export interface Entry {
   readonly name: string;
   readonly state: State;
-  /** Once it is known: as chosen by the client, or as in the response. */
+  /** Once it is known. */
   readonly id?: string | undefined;
   /**
-   * What its tag may be, the last one confirmed first: one version, and more while puts are under
-   * way or their outcome is unknown. Without it as before; a create sends version 0.
+   * What its tag may be, the last one confirmed first: several versions while the outcome of a put
+   * is unknown. If it's missing, they stay the same. A create sends version 0.
    */
   readonly versions?: readonly number[] | undefined;
-  /** If it was sent with a key: that, its place in the bulk, and the id that was sent. */
-  readonly keyed?: {
-    readonly key: string;
-    readonly index: number;
-    readonly id?: string | undefined;
-  };
+  /** The key that it was sent with, if any, and the id that was sent. */
+  readonly keyed?: { readonly key: string; readonly id?: string | undefined };
 }
 
 /** A plant as it was sent. Without an id, the service assigns one. */
@@ -34,12 +30,6 @@ export interface NewPlant {
 export interface NewBulk {
   readonly key: string;
   readonly plants: readonly NewPlant[];
-}
-
-interface KeyedRequest extends NewBulk {
-  readonly plants: NewPlant[];
-  readonly isBulk: boolean;
-  readonly isAnswered: boolean;
 }
 
 export interface ListedPlant {
@@ -64,22 +54,16 @@ export function readList<Item = ListedPlant>(text: string): Item[] {
   return JSON.parse(text.replace(/"id":(-?\d+)/g, '"id":"$1"'));
 }
 
-const tagCharactersMax = 100;
-/** For a bulk, whose names contain a slash: short, so that the most plants fit into a body. */
-const bulkTagCharactersMax = 40;
-
 /**
- * The tag that a plant is sent with. It follows from the name, so that lists can be checked for it,
- * and its length varies, so that no two pages of the file are alike.
+ * The tag that a plant is sent with. It follows from the name and version, so that an audit can
+ * check it. Its length varies, so that no two pages of the file are alike.
  */
 export function tagOf(name: string, version = 0): string {
   const head = version === 0 ? "" : `${version} `;
-  let sum = version;
-  for (const character of name) sum = sum * 31 + character.charCodeAt(0);
-  const phrase = [...`🌱 of ${name}, `];
-  const charactersMax = name.includes("/") ? bulkTagCharactersMax : tagCharactersMax;
-  const rest = { length: sum % (charactersMax - head.length) };
-  return head + Array.from(rest, (_, index) => phrase[index % phrase.length]).join("");
+  // The names of a bulk have a slash. Short tags let more of its plants fit into a body.
+  const charactersMax = (name.includes("/") ? 40 : 100) - head.length;
+  const length = Bun.hash.crc32(`${head}${name}`) % charactersMax;
+  return head + `☘ of ${name}, `.repeat(charactersMax).slice(0, length);
 }
 
 export class Ledger {
@@ -87,7 +71,7 @@ export class Ledger {
   readonly faults: string[] = [];
   readonly #plants = new Map<string, Promised>();
   readonly #nameOfId = new Map<string, string>();
-  /** All so far, in the order in which they were noted. */
+  /** In the order in which they were noted. */
   readonly entries: Promised[] = [];
 
   constructor(readonly onNote: (entries: readonly Entry[]) => void = () => {}) {}
@@ -99,33 +83,23 @@ export class Ledger {
     return created.length + replaced + created.filter(({ state }) => state === "absent").length;
   }
 
-  get highestId(): bigint {
-    return this.#nameOfId.keys().reduce((max, id) => (BigInt(id) > max ? BigInt(id) : max), 0n);
-  }
-
-  /** All that was sent with a key. That of a plant alone is its name. */
-  get keyed(): KeyedRequest[] {
-    const sent = new Map<string, KeyedRequest>();
-    for (const { name, keyed, wasPresent: isAnswered } of this.#plants.values()) {
-      if (!keyed) continue;
-      const { key, index, id } = keyed;
-      const known = sent.get(key) ?? { key, plants: [], isBulk: key !== name, isAnswered };
-      known.plants[index] = { name, id };
-      sent.set(key, known);
-    }
-    return [...sent.values()];
+  /** The requests that were sent with a key. */
+  get keyed() {
+    const sent = [...this.#plants.values()].filter(({ keyed }) => keyed);
+    return [...Map.groupBy(sent, ({ keyed }) => keyed?.key ?? "")].map(([key, plants]) => ({
+      key,
+      plants: plants.map(({ name, keyed }) => ({ name, id: keyed?.id })),
+      isBulk: plants[0]?.name !== key,
+      isAnswered: plants.every(({ wasPresent }) => wasPresent),
+    }));
   }
 
   find(name: string): Promised | undefined {
     return this.#plants.get(name);
   }
 
-  note(entry: Entry): void {
-    this.noteAll([entry]);
-  }
-
   /** What is sent, or confirmed, at the same moment. */
-  noteAll(entries: readonly Entry[]): void {
+  note(...entries: readonly Entry[]): void {
     for (const entry of entries) {
       const { name, state } = entry;
       const before = this.#plants.get(name);

@@ -1,37 +1,24 @@
-/** A client that creates, puts, deletes and lists plants, and notes every response in a ledger. */
+/** A client that creates, puts and deletes plants, and notes every response in a ledger. */
 import { type Caller, hangMs } from "./kept-connection.ts";
 import { type Entry, type Ledger, type NewBulk, type NewPlant, tagOf } from "./ledger.ts";
 
 /** A plant whose id is known. */
 export type OwnPlant = Required<NewPlant> & { readonly id: string };
 
-interface Reply {
-  readonly status: number;
-  readonly headers: Headers;
+interface Reply extends Pick<Response, "status" | "headers"> {
   readonly text: string;
 }
 
 /** Whether the plant was created, put or deleted; if not, whether to try again later. */
 export type Outcome = "done" | "unavailable" | "failed";
 
-interface PlantClientOptions {
-  readonly ledger: Ledger;
-  readonly token: string;
-  /** For 2.0, which has no PATCH. */
-  readonly isOld?: boolean | undefined;
-  /** A request got no response. By default that is a fault. */
-  readonly onNoResponse?: (request: string, error: Error) => unknown;
-}
-
-/** Of a service that cannot write now. */
-const unavailable = [503, 507];
-
 export class PlantClient {
   readonly #ledger: Ledger;
 
+  /** `isOld`: the service may be 2.0, which has no PATCH. */
   constructor(
     private readonly service: Caller,
-    private readonly options: PlantClientOptions,
+    private readonly options: { ledger: Ledger; token: string; isOld?: boolean | undefined },
   ) {
     this.#ledger = options.ledger;
   }
@@ -40,7 +27,7 @@ export class PlantClient {
   create({ name, id, isKeyed = false }: NewPlant & { isKeyed?: boolean }): Promise<Outcome> {
     const body = bodyOf(name, id);
     const headers: Record<string, string> = isKeyed ? { "Idempotency-Key": name } : {};
-    const sent = { name, id, ...(isKeyed && { keyed: { key: name, index: 0, id } }) };
+    const sent = { name, id, ...(isKeyed && { keyed: { key: name, id } }) };
     const wasPresent = this.#ledger.find(name)?.wasPresent === true;
     return this.#write("POST /plants", { body, headers }, sent, (reply, before) => {
       const { status, headers, text } = reply;
@@ -59,33 +46,32 @@ export class PlantClient {
   }
 
   async createMany({ key, plants }: NewBulk): Promise<Outcome> {
-    const requests = plants.map(({ name, id }, index) => {
-      const { wasPresent = false, state = "unknown" } = this.#ledger.find(name) ?? {};
-      return { sent: { name, id, state, keyed: { key, index, id } }, wasPresent };
+    const before = plants.map(({ name }) => this.#ledger.find(name));
+    const sent = plants.map(({ name, id }, index) => {
+      const { state = "unknown" } = before[index] ?? {};
+      return { name, id, state, keyed: { key, id } };
     });
-    this.#ledger.noteAll(requests.map(({ sent }) => sent));
-    const reply = await this.send("POST /plants/bulk", {
+    this.#ledger.note(...sent);
+    const reply = await this.#send("POST /plants/bulk", {
       body: `[${plants.map(({ name, id }) => bodyOf(name, id))}]`,
       headers: { "Idempotency-Key": key },
     });
     // Whatever went wrong, some of the plants may be stored.
     if (reply?.status !== 200) return this.#judge(reply, `create ${key}`);
     const results = reply.text.match(/\{[^{}]*\}/g) ?? [];
-    if (results.length !== requests.length) this.#ledger.fault(`${key}: ${results.length} results`);
-    const created = requests.flatMap(({ sent: { name, state }, wasPresent }, index): Entry[] => {
+    if (results.length !== plants.length) this.#ledger.fault(`${key}: ${results.length} results`);
+    const created = sent.flatMap(({ name, state }, index): Entry[] => {
       const result = results[index] ?? "";
       const id = /^{"status":201,"id":(-?\d+)[,}]/.exec(result)?.[1];
-      const isReplayed = result.endsWith('"replayed":true}');
+      const wasPresent = before[index]?.wasPresent;
       if (id === undefined) this.#ledger.fault(`create ${name}: ${result}`);
-      else if (wasPresent && !isReplayed) this.#ledger.fault(`created again: ${name}`);
+      else if (wasPresent && !result.endsWith('"replayed":true}')) {
+        this.#ledger.fault(`created again: ${name}`);
+      }
       // A plant that an earlier attempt has created may have been deleted since.
       return id === undefined ? [] : [{ name, id, state: wasPresent ? state : "present" }];
     });
-    this.#ledger.noteAll(created);
-    const assigned = created.map(({ id }) => BigInt(id ?? 0)).filter((id) => id > 0n);
-    if (assigned.some((id, index) => id <= (assigned[index - 1] ?? 0n))) {
-      this.#ledger.fault(`${key}: later plants have lower ids`);
-    }
+    this.#ledger.note(...created);
     return "done";
   }
 
@@ -115,24 +101,16 @@ export class PlantClient {
     });
   }
 
-  /** A plant that was created is in every list from then on, whichever instance is asked. */
-  async find({ name, id }: OwnPlant): Promise<void> {
-    const reply = await this.send(`GET /plants?limit=1&after=${BigInt(id) - 1n}`);
-    if (reply?.status !== 200) this.#judge(reply, `find ${name}`);
-    else if (!reply.text.includes(`"${name}"`)) this.#ledger.fault(`not listed: ${name}`);
-  }
-
-  /** Undefined if no response came. */
-  async send(request: string, init: RequestInit = {}): Promise<Reply | undefined> {
-    const { token, onNoResponse } = this.options;
+  /** Undefined if no response came, which is a fault. */
+  async #send(request: string, init: RequestInit): Promise<Reply | undefined> {
     try {
       const signal = AbortSignal.timeout(hangMs);
+      const { token } = this.options;
       const response = await this.service.call(request, { ...init, token, signal });
       const { status, headers } = response;
       return { status, headers, text: await response.text() };
     } catch (error) {
-      if (onNoResponse) await onNoResponse(request, error as Error);
-      else this.#ledger.fault(`${request}: ${error}`);
+      this.#ledger.fault(`${request}: ${error}`);
       return undefined;
     }
   }
@@ -149,7 +127,7 @@ export class PlantClient {
     // While a plant is replaced, or its create repeated, it is in every list.
     const stays = before.state === "present" && !request.startsWith("DELETE");
     this.#ledger.note({ ...sent, state: stays ? "present" : "unknown" });
-    const reply = await this.send(request, init);
+    const reply = await this.#send(request, init);
     const done = reply && settle(reply, before);
     if (done) {
       this.#ledger.note({ name, ...done });
@@ -163,7 +141,7 @@ export class PlantClient {
 
   #judge(reply: Reply | undefined, what: string): Outcome {
     if (reply === undefined) return "failed";
-    if (unavailable.includes(reply.status)) return "unavailable";
+    if (reply.status === 503 || reply.status === 507) return "unavailable";
     this.#ledger.fault(`${what}: ${reply.status} ${reply.text}`);
     return "failed";
   }

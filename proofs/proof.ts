@@ -32,18 +32,17 @@ const say = (text: string) => process.stdout.write(`${text}\n`);
 
 /** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
-  const { trials, atOnce = 1, run, conclude } = proof;
+  const { trials, atOnce = 1, run, conclude = async () => [] } = proof;
   const [count = proof.count, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
   const faulty: number[] = [];
   let total: Trial = { faults: [], figures: {} };
-  let [done, nextSeed, saidAtMs] = [0, firstSeed, startedAtMs];
+  let [done, nextSeed] = [0, firstSeed];
   const sayProgress = () => {
-    saidAtMs = performance.now();
     const figures = Object.entries(total.figures).map(
       ([figure, value]) => `; ${value.toLocaleString("en")} ${figure}`,
     );
-    const spent = `${Math.round((saidAtMs - startedAtMs) / 1_000)} s`;
+    const spent = `${Math.round((performance.now() - startedAtMs) / 1_000)} s`;
     say(`${done}/${count} ${trials}, ${faulty.length} with faults${figures.join("")}; ${spent}`);
   };
   async function work(): Promise<void> {
@@ -59,15 +58,16 @@ export async function prove(proof: Proof): Promise<never> {
       if (trial.faults.length > 0) faulty.push(seed);
       if (trial.row !== undefined) say(trial.row);
       for (const fault of trial.faults) say(`seed ${seed}: ${fault}`);
-      if (done < count && performance.now() - saidAtMs >= progressEveryMs) sayProgress();
     }
   }
 
   say(`${count} ${trials}, seeds from ${firstSeed}`);
+  const progress = setInterval(sayProgress, progressEveryMs);
   await Promise.all(Array.from({ length: atOnce }, work));
+  clearInterval(progress);
   for (const seed of faulty) say(`again: the same command with 1 ${seed} as its numbers`);
   sayProgress();
-  const concluded = (await conclude?.()) ?? [];
+  const concluded = await conclude();
   for (const fault of concluded) say(fault);
   process.exit(faulty.length + concluded.length > 0 ? 1 : 0);
 }

@@ -13,18 +13,7 @@ const retryMs = 100;
 
 type Dice = (sides: number) => number;
 
-export interface Instance extends Caller {
-  readonly token: string;
-}
-
-interface WorkloadOptions {
-  readonly clients: number;
-  readonly seed: number;
-  /** The most plants of a bulk. Without it, there are no bulks. */
-  readonly bulkPlantsMax?: number;
-  /** Whether an instance may be of 2.0. */
-  readonly isOld?: boolean;
-}
+type Instance = Caller & { readonly token: string };
 
 export class Workload {
   /** The longest time in which one of the instances confirmed no write. */
@@ -32,11 +21,18 @@ export class Workload {
   readonly #lastWrites = new Map<Instance, number>();
   readonly #clients: Promise<void>[];
   #isStopping = false;
+  #isPatient = true;
 
   constructor(
     private readonly instances: readonly Instance[],
     private readonly ledger: Ledger,
-    private readonly options: WorkloadOptions,
+    /** Without `bulkPlantsMax`, no bulks. `isOld`: an instance may be 2.0. */
+    private readonly options: {
+      readonly clients: number;
+      readonly seed: number;
+      readonly bulkPlantsMax?: number;
+      readonly isOld?: boolean;
+    },
   ) {
     const { clients, seed, bulkPlantsMax } = options;
     const first = seed * 1_000;
@@ -51,9 +47,10 @@ export class Workload {
     await waitFor(() => this.instances.every(hasWritten) || undefined);
   }
 
-  /** Resolves when every client has finished what it was doing. */
-  async stop(): Promise<void> {
+  /** Resolves when every client has finished what it was doing, or given up if not patient. */
+  async stop(isPatient = true): Promise<void> {
     this.#isStopping = true;
+    this.#isPatient = isPatient;
     await Promise.all(this.#clients);
   }
 
@@ -66,47 +63,42 @@ export class Workload {
       const replaced = choice === 2 ? own[dice(own.length)] : undefined;
       if (doomed) await this.#retry(dice, (client) => client.delete(doomed));
       else if (replaced) await this.#put(replaced, dice);
-      else {
-        const plant = await this.#create(number, count, dice);
-        if (plant) own.push(plant);
-        if (plant && dice(4) === 0) await this.#pick(dice).find(plant);
-      }
+      else own.push(...(await this.#create(number, count, dice)));
       await Bun.sleep(dice(2 * pauseMs));
     }
   }
 
-  /**
-   * Bulks of many sizes, until one gets no response. The last one is sent once more, even though
-   * it is confirmed.
-   */
+  /** Bulks of many sizes, until one gets no response. The last one is sent twice. */
   async #runBulks(number: number, bulkPlantsMax: number): Promise<void> {
     const dice = makeDice(spread(number));
     let bulk: NewBulk = { key: "", plants: [] };
     const create = () => this.#retry(dice, (client) => client.createMany(bulk));
     for (let count = 0; !this.#isStopping; count++) {
       bulk = makeBulk(number, count, bulkPlantsMax, dice);
-      if ((await create()) === "failed") return;
+      if ((await create()) !== "done") return;
       const { name } = bulk.plants[dice(bulk.plants.length)] as { name: string };
-      const id = this.ledger.find(name)?.id;
-      if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
-      else if (id !== undefined) await this.#retry(dice, (client) => client.delete({ name, id }));
+      const { id = "" } = this.ledger.find(name) ?? {};
+      if (dice(2) === 0) await this.#put({ name, id }, dice);
+      else await this.#retry(dice, (client) => client.delete({ name, id }));
       await Bun.sleep(dice(pauseMs));
     }
     await create();
   }
 
-  async #create(number: number, count: number, dice: Dice): Promise<OwnPlant | undefined> {
+  /** Half of the plants have a key, and a third an id of their own. Returns the plant, if any. */
+  async #create(number: number, count: number, dice: Dice): Promise<OwnPlant[]> {
     const name = `${number}-${count}`;
     // Chosen ids are negative, so that the service assigns none of them to another plant.
     const id = dice(3) === 0 ? String(-number * 1_000_000 - count) : undefined;
-    const plant = { name, id, isKeyed: dice(2) === 0 };
-    const create = (client: PlantClient) => client.create(plant);
-    let outcome: Outcome;
-    if (id !== undefined && dice(2) === 0) outcome = await this.#put({ name, id }, dice);
-    else if (plant.isKeyed || id !== undefined) outcome = await this.#retry(dice, create);
-    else outcome = await create(this.#pick(dice));
-    const created = outcome === "done" ? this.ledger.find(name)?.id : undefined;
-    return created === undefined ? undefined : { name, id: created };
+    const isKeyed = dice(2) === 0;
+    const create = (client: PlantClient) => client.create({ name, id, isKeyed });
+    if (id !== undefined && dice(2) === 0) await this.#put({ name, id }, dice);
+    else if (isKeyed || id !== undefined) await this.#retry(dice, create);
+    else await create(this.#pick(dice));
+    const created = this.ledger.find(name);
+    return created?.state === "present" && created.id !== undefined
+      ? [{ name, id: created.id }]
+      : [];
   }
 
   /** Its next version, or its first one. */
@@ -119,7 +111,7 @@ export class Workload {
   async #retry(dice: Dice, send: (client: PlantClient) => Promise<Outcome>): Promise<Outcome> {
     for (;;) {
       const outcome = await send(this.#pick(dice));
-      if (outcome !== "unavailable") return outcome;
+      if (outcome !== "unavailable" || !this.#isPatient) return outcome;
       await Bun.sleep(retryMs);
     }
   }

@@ -1,26 +1,15 @@
-/**
- * A copy of the program with a few changes in its text: a deliberately broken one, or one in a
- * hurry.
- */
+/** A copy of the program with a few changes in its text, such as a deliberately broken one. */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
-export interface Edit {
-  /** Below src/. */
-  readonly file: string;
-  /** Must be there exactly once. */
-  readonly text: string;
-  readonly by: string;
-}
+/** The file is below src/, and has the text exactly once. */
+export type Edit = readonly [file: string, text: string, by: string];
 
 const root = join(import.meta.dir, "..");
 
-export function changeProgram(edits: readonly Edit[]): {
-  /** What `startService` takes. */
-  program: string;
-  [Symbol.dispose](): void;
-} {
+/** Returns what `startService` takes. */
+export function changeProgram(...edits: readonly Edit[]) {
   const folder = makeTemporaryFolder();
   const source = join(folder.path, "src");
   for (const name of ["src", "client", "console"]) {
@@ -28,7 +17,7 @@ export function changeProgram(edits: readonly Edit[]): {
   }
   cpSync(join(root, "package.json"), join(folder.path, "package.json"));
   symlinkSync(join(root, "node_modules"), join(folder.path, "node_modules"));
-  for (const { file, text, by } of edits) {
+  for (const [file, text, by] of edits) {
     const parts = readFileSync(join(source, file), "utf8").split(text);
     if (parts.length !== 2) throw new Error(`"${text}" is not in ${file} once.`);
     writeFileSync(join(source, file), parts.join(by));

@@ -32,7 +32,7 @@ export interface Call {
 
 export interface Failing {
   readonly kinds: readonly Exclude<Kind, "note" | "synced">[];
-  readonly error: "EIO" | "ENOSPC" | "EROFS" | "EDQUOT" | "EMFILE";
+  readonly error: "EIO" | "ENOSPC" | "EMFILE";
   /** Which of the calls of these kinds, counted from 1; by default all. */
   readonly first?: number;
   readonly last?: number;
@@ -68,9 +68,24 @@ export class InterposedIo {
     };
   }
 
-  /** The recording so far, for `parseCalls`. */
-  log(): Buffer {
-    return readFileSync(this.#logPath);
+  /** In their order. The last record may be incomplete, and is left out then. */
+  calls(): Call[] {
+    const log = readFileSync(this.#logPath);
+    const calls: Call[] = [];
+    for (let from = 0; from + headBytes <= log.length; ) {
+      const end = from + log.readUInt32LE(from);
+      if (end > log.length) break;
+      const read = (index: number) => Number(log.readBigInt64LE(from + 8 + 8 * index));
+      calls.push({
+        kind: kinds[log.readUInt32LE(from + 4)] as Kind,
+        descriptor: `${read(0)} ${read(1)}`,
+        at: read(2),
+        error: read(3),
+        data: log.subarray(from + headBytes, end),
+      });
+      from = end;
+    }
+    return calls;
   }
 
   /** Records a note: after calls whose effects the test has seen, before those it causes. */
@@ -107,23 +122,4 @@ export class InterposedIo {
     closeSync(this.#log);
     this.#equipment[Symbol.dispose]();
   }
-}
-
-/** In their order. The last record may be incomplete, and is left out then. */
-export function parseCalls(log: Buffer): Call[] {
-  const calls: Call[] = [];
-  for (let from = 0; from + headBytes <= log.length; ) {
-    const end = from + log.readUInt32LE(from);
-    if (end > log.length) break;
-    const read = (index: number) => Number(log.readBigInt64LE(from + 8 + 8 * index));
-    calls.push({
-      kind: kinds[log.readUInt32LE(from + 4)] as Kind,
-      descriptor: `${read(0)} ${read(1)}`,
-      at: read(2),
-      error: read(3),
-      data: log.subarray(from + headBytes, end),
-    });
-    from = end;
-  }
-  return calls;
 }

@@ -27,12 +27,6 @@ export function writeImage(image: Image, folder: string): void {
   }
 }
 
-/** Bytes written at an offset, or a file cut off or extended to a size. */
-type Change = { readonly at: number; readonly data: Uint8Array } | { readonly size: number };
-/** What has these names from now on. They change together or not at all. */
-type Names = ReadonlyMap<string, Node | undefined>;
-type Pending = { readonly moment: number } & ({ readonly change: Change } | { names: Names });
-
 /** A file or a folder, whatever its names. */
 interface Node {
   readonly isFolder: boolean;
@@ -40,14 +34,20 @@ interface Node {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly names: Map<string, Node>;
   /** Later changes, the oldest first. */
-  pending: Pending[];
+  pending: { readonly moment: number; readonly change: Change }[];
 }
+
+/** Bytes written at an offset, or a new size of a file, or what has these names from now on. */
+type Change =
+  | { readonly at: number; readonly data: Uint8Array }
+  | { readonly size: number }
+  | { readonly names: ReadonlyMap<string, Node | undefined> };
 
 /** Of `open`: O_TRUNC. */
 const emptiesFlag = 0o1000;
 /** More than any file has here. */
 const fileBytesMax = 2 ** 26;
-/** The smallest unit that drives write; even these may be torn. */
+/** The smallest unit that drives write. */
 const sectorBytes = 512;
 
 export class Disk {
@@ -60,7 +60,7 @@ export class Disk {
 
   /** The image is already on the disk. */
   constructor(image: Image = new Map()) {
-    for (const [path, data] of image) apply(this.#place(path, false).bytes, { at: 0, data });
+    for (const [path, data] of image) apply(this.#place(path, false), { at: 0, data });
   }
 
   /** Follows one call. */
@@ -85,13 +85,12 @@ export class Disk {
   /** One of the disks that a cut at this moment may leave, at random. */
   cut(dice: Dice): Image {
     const image = new Map<string, Uint8Array>();
-    const visit = (folder: Node) => {
-      for (const [path, node] of namesAfter(folder, dice)) {
-        if (node.isFolder) visit(node);
-        else image.set(path, contentAfter(node, dice));
-      }
+    const visit = (path: string, node: Node) => {
+      const { isFolder, bytes, names } = afterCut(node, dice);
+      if (!isFolder) image.set(path, bytes);
+      for (const [name, each] of names) visit(name, each);
     };
-    visit(this.#top);
+    visit("/", this.#top);
     return image;
   }
 
@@ -114,24 +113,22 @@ export class Disk {
     node?.pending.push({ change, moment: this.#moment });
   }
 
-  #rename(names: Names): void {
+  /** They change together or not at all. */
+  #rename(names: ReadonlyMap<string, Node | undefined>): void {
     const [path = ""] = names.keys();
-    this.#seen.get(dirname(path))?.pending.push({ names, moment: this.#moment });
-    applyNames(this.#seen, names);
+    this.#change(this.#seen.get(dirname(path)), { names });
+    rename(this.#seen, names);
   }
 }
-
 function makeNode(isFolder: boolean): Node {
-  return { isFolder, bytes: makeBytes(), names: new Map(), pending: [] };
+  // They can grow, and what is new is zero.
+  const bytes = new Uint8Array(new ArrayBuffer(0, { maxByteLength: fileBytesMax }));
+  return { isFolder, bytes, names: new Map(), pending: [] };
 }
 
-/** They can grow, and what is new is zero. */
-function makeBytes(): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(new ArrayBuffer(0, { maxByteLength: fileBytesMax }));
-}
-
-function apply(bytes: Uint8Array<ArrayBuffer>, change: Change): void {
-  if ("size" in change) bytes.buffer.resize(change.size);
+function apply({ bytes, names }: Node, change: Change): void {
+  if ("names" in change) rename(names, change.names);
+  else if ("size" in change) bytes.buffer.resize(change.size);
   else {
     const end = change.at + change.data.length;
     if (end > bytes.length) bytes.buffer.resize(end);
@@ -139,7 +136,7 @@ function apply(bytes: Uint8Array<ArrayBuffer>, change: Change): void {
   }
 }
 
-function applyNames(all: Map<string, Node>, names: Names): void {
+function rename(all: Map<string, Node>, names: ReadonlyMap<string, Node | undefined>): void {
   for (const [name, node] of names) {
     if (node) all.set(name, node);
     else all.delete(name);
@@ -153,82 +150,47 @@ function applyNames(all: Map<string, Node>, names: Names): void {
 function settle(node: Node, begunAt: number, hasSucceeded: boolean): void {
   const before = node.pending.filter(({ moment }) => moment < begunAt);
   node.pending = node.pending.filter(
-    (each) => each.moment >= begunAt || (!hasSucceeded && "names" in each),
+    ({ moment, change }) => moment >= begunAt || (!hasSucceeded && "names" in change),
   );
-  if (!hasSucceeded) return;
-  for (const each of before) {
-    if ("names" in each) applyNames(node.names, each.names);
-    else apply(node.bytes, each.change);
-  }
-}
-
-/** Names may change in any order, but each goes from one state to the next. */
-function namesAfter(folder: Node, dice: Dice): Map<string, Node> {
-  const names = new Map(folder.names);
-  const left = new Set<string>();
-  const keptOfThree = dice(4);
-  for (const each of folder.pending) {
-    if (!("names" in each)) continue;
-    const isHeld = each.names.keys().some((name) => left.has(name));
-    const isKept = dice(3) < keptOfThree;
-    if (isKept && !isHeld) applyNames(names, each.names);
-    else for (const name of each.names.keys()) left.add(name);
-  }
-  return names;
+  if (hasSucceeded) for (const { change } of before) apply(node, change);
 }
 
 type Fate = "dropped" | "kept" | "torn";
 
 /** What becomes of each unsynced change. Each way of losing some finds other faults. */
 const ways: readonly ((index: number, one: number, dice: Dice) => Fate)[] = [
-  () => "dropped",
-  () => "kept",
   (index, one) => (index === one ? "torn" : index < one ? "kept" : "dropped"),
   (index, one) => (index === one ? "torn" : "kept"),
   (index, one) => (index === one ? "kept" : "dropped"),
   (_index, _one, dice) => (["dropped", "kept", "torn"] as const)[dice(3)] as Fate,
 ];
 
-function contentAfter(file: Node, dice: Dice): Uint8Array {
-  const bytes = makeBytes();
-  apply(bytes, { at: 0, data: file.bytes });
-  const changes = file.pending.flatMap((each) => ("change" in each ? [each.change] : []));
-  const one = dice(changes.length);
+/** Names may change in any order, but each goes from one state to the next. */
+function afterCut(node: Node, dice: Dice): Node {
+  const left = makeNode(node.isFolder);
+  apply(left, { at: 0, data: node.bytes });
+  apply(left, { names: node.names });
+  // Or none of them, such as with the lowest numbers: then all changes are dropped.
+  const one = dice(node.pending.length + 1) - 1;
   const way = ways[dice(ways.length)] as (typeof ways)[number];
-  changes.forEach((change, index) => {
+  const lost = new Set<string>();
+  for (const [index, { change }] of node.pending.entries()) {
     const fate = way(index, one, dice);
-    if (fate === "kept") apply(bytes, change);
-    if (fate === "torn") tear(bytes, change, dice);
-  });
-  return bytes;
+    const names = "names" in change ? [...change.names.keys()] : [];
+    const isKept = fate === "kept" && !names.some((name) => lost.has(name));
+    if (isKept) apply(left, change);
+    else for (const name of names) lost.add(name);
+    if ("data" in change && fate === "torn") tear(left, change, dice);
+  }
+  return left;
 }
 
-/** A size arrives or not. Of data nothing arrives, or the beginning, or any of the sectors. */
-function tear(bytes: Uint8Array<ArrayBuffer>, change: Change, dice: Dice): void {
-  const way = dice(4);
-  if (way === 0) return;
-  if ("size" in change) {
-    apply(bytes, change);
-    return;
-  }
-  const { at, data } = change;
-  if (way === 1) {
-    apply(bytes, { at, data: data.subarray(0, dice(data.length)) });
-    return;
-  }
-  // The size may arrive without the data. Each sector is as it was, new, or garbage.
-  apply(bytes, { size: Math.max(bytes.length, at + data.length) });
-  const outcomes = 2 + dice(2);
-  for (let from = 0; from < data.length; ) {
-    const to = from + sectorBytes - ((at + from) % sectorBytes);
-    const sector = data.subarray(from, to);
-    const outcome = dice(outcomes);
-    if (outcome === 1) bytes.set(sector, at + from);
-    if (outcome === 2)
-      bytes.set(
-        sector.map(() => dice(256)),
-        at + from,
-      );
-    from = to;
+/** Each sector is as it was, new, zero or garbage. */
+function tear(file: Node, { at, data }: { at: number; data: Uint8Array }, dice: Dice): void {
+  for (let from = 0; from < data.length; from += sectorBytes) {
+    const sector = data.subarray(from, from + sectorBytes);
+    const outcomes = [sector, sector.map(() => 0), sector.map(() => dice(256))];
+    const left = outcomes[dice(outcomes.length + 1)];
+    if (left) apply(file, { at: at + from, data: left });
   }
 }

@@ -7,11 +7,11 @@ import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist, makeCaller } from "../../test/end-to-end/running-service.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { auditGarden, checkNextId, listPlants } from "../audit.ts";
+import { auditGarden, listPlants } from "../audit.ts";
 import { auditStore } from "../audited-store.ts";
 import type { Caller } from "../kept-connection.ts";
-import { type Entry, Ledger } from "../ledger.ts";
-import { type Outcome, PlantClient } from "../plant-client.ts";
+import { type Entry, Ledger, type NewPlant } from "../ledger.ts";
+import { PlantClient } from "../plant-client.ts";
 import { type Dice, type Image, writeImage } from "./disk.ts";
 
 /** The token that was handed out, and what was promised to its clients. */
@@ -23,8 +23,8 @@ export interface Garden {
 /** In folders that the program has to make. */
 export const databasePath = "/data/here/plants.db";
 
-/** As many as may have been under way. */
-const repeatsMax = 10;
+/** Of the latest requests, as many as may have been under way. */
+const repeats = 10;
 
 export async function examine(
   image: Image,
@@ -34,18 +34,17 @@ export async function examine(
   using folder = makeTemporaryFolder(fastestParent());
   writeImage(image, folder.path);
   const path = join(folder.path, databasePath);
+  let storage: Storage | undefined;
   try {
-    const storage = await openStorage(path, { isServing: true });
-    try {
-      const service = serveHere(storage);
-      const faults = await auditStore(path);
-      for (const garden of gardens) faults.push(...(await check(service, garden, dice)));
-      return faults;
-    } finally {
-      await storage.close();
-    }
+    storage = await openStorage(path, { isServing: true });
+    const service = serveHere(storage);
+    const faults = await auditStore(path);
+    for (const garden of gardens) faults.push(...(await check(service, garden, dice)));
+    return faults;
   } catch (error) {
     return [`cannot be used: ${error}`];
+  } finally {
+    await storage?.close();
   }
 }
 
@@ -64,33 +63,24 @@ function serveHere(storage: Storage): Caller {
 /** Confirmed writes are there, and whatever is sent again with its key is done once. */
 async function check(service: Caller, { token, entries }: Garden, dice: Dice): Promise<string[]> {
   const ledger = new Ledger();
-  ledger.noteAll(entries);
+  for (const entry of entries) ledger.note(entry);
+  const { keyed } = ledger;
   const stored = await listPlants(service, token);
   const faults = ledger.audit(stored);
-
-  const { keyed } = ledger;
-  const alone = keyed.filter(({ isBulk }) => !isBulk);
-  const answered = keyed.filter(({ isBulk, isAnswered }) => isBulk && isAnswered);
-  const cutOff = keyed.filter(({ isBulk, isAnswered }) => isBulk && !isAnswered);
   // What is stored must not be created again, even if nobody knew that it was.
   for (const { name, id } of stored) {
     if (!ledger.find(name)?.wasPresent) ledger.note({ name, id, state: "present" });
   }
   const client = new PlantClient(service, { ledger, token });
-  const outcomes: Outcome[] = [];
-  for (const { plants } of new Set([...alone.slice(-repeatsMax), ...pickOne(alone, dice)])) {
-    for (const plant of plants) outcomes.push(await client.create({ ...plant, isKeyed: true }));
-  }
-  for (const bulk of [...cutOff, ...pickOne(answered, dice)]) {
-    outcomes.push(await client.createMany(bulk));
+  // Its id must be new.
+  const outcomes = [await client.create({ name: "next" })];
+  const any = dice(keyed.length);
+  for (const [index, { isBulk, isAnswered, ...bulk }] of keyed.entries()) {
+    if (isAnswered && index !== any && index < keyed.length - repeats) continue;
+    const [plant] = bulk.plants as [NewPlant];
+    const create = () => client.create({ ...plant, isKeyed: true });
+    outcomes.push(await (isBulk ? client.createMany(bulk) : create()));
   }
   if (outcomes.some((outcome) => outcome !== "done")) faults.push(`sent again: ${outcomes}`);
-
-  faults.push(...(await auditGarden(service, token, ledger)));
-  return [...faults, ...(await checkNextId(service, token, ledger.highestId))];
-}
-
-function pickOne<Item>(items: readonly Item[], dice: Dice): readonly Item[] {
-  const place = dice(items.length);
-  return items.slice(place, place + 1);
+  return [...faults, ...(await auditGarden(service, token, ledger))];
 }
