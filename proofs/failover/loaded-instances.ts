@@ -59,9 +59,8 @@ export class LoadedInstances {
     return [...found, ...(await auditStore(server))];
   }
 
-  async stop(): Promise<string[]> {
+  async stop(): Promise<void> {
     for (const service of this.services) await service[Symbol.asyncDispose]();
-    return [];
   }
 
   /** `/readyz` always responds, and soon after with 200. Returns whether it had another status. */
