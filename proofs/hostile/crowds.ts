@@ -5,12 +5,12 @@ export interface Crowd {
   readonly connections?: number;
   /** What a connection sends. `turn` counts all requests of the crowd. */
   readonly send: (token: string, turn: number) => string;
-  /** In place of a token: the path of the API reference's library, or a JWT to be completed. */
-  readonly gets?: "library" | "forged JWT";
+  /** In place of tokens, `send` gets a JWT to be completed. */
+  readonly isForging?: boolean;
   /** After a response, a connection waits until the service closes it, instead of sending again. */
   readonly isWaiting?: boolean;
-  /** Slow ones take a part now and then. */
-  readonly reads?: "never" | "slowly";
+  /** It never reads its responses. */
+  readonly isUnread?: boolean;
   /** Sent on each connection every second. */
   readonly drip?: string;
   /** How many users the crowd has, all in the same garden; one by default. */
@@ -60,10 +60,6 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     // The service closes them after 30 seconds.
     ...{ durationMs: 41_000, openMsMax: 36_000 },
   },
-  "5,000 unread copies of the library, no token": {
-    ...{ connections: 5_000, gets: "library", send: (path) => request(`GET ${path}`, "") },
-    ...{ reads: "never", medianMsMax: 250, grownMbMax: 150 },
-  },
   "bodies of one-byte chunks, no token": {
     ...{ connections: 100, send: () => oneByteChunks, medianMsMax: 250 },
   },
@@ -77,7 +73,7 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
   },
   "JWTs with a wrong signature": {
-    gets: "forged JWT",
+    isForging: true,
     send: (jwt, turn) => request("GET /plants", `${jwt}${String(turn).padStart(12, "0")}`),
   },
   "bulks with ids, keys and long names": {
@@ -91,14 +87,14 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     plants,
     send: (token, turn) => request(`HEAD /plants?limit=1000&after=${turn % 18_000}`, token),
   },
-  "slow readers": {
+  "unread lists": {
     // A list of 7.4 MB: more than the kernel buffers for a connection.
     ...{ connections: 400, users: 4, plants: 6_000, plantName: "🌱".repeat(195) },
-    ...{ send: (token) => request("GET /plants", token), reads: "slowly", grownMbMax: 100 },
+    ...{ send: (token) => request("GET /plants", token), isUnread: true, grownMbMax: 100 },
   },
   searches: { plants, send: (token, turn) => request(`GET /plants?q=none${turn}`, token) },
   "listeners that never read": {
-    ...{ connections: 2_560, users: 40, isWritten: true, reads: "never" },
+    ...{ connections: 2_560, users: 40, isWritten: true, isUnread: true },
     send: (token) => request("GET /events", token, ["Accept: text/event-stream"]),
     ...{ durationMs: 12_000, grownMbMax: 100 },
   },

@@ -42,13 +42,10 @@ interface Member {
 const returnMs = 5;
 const retryMs = 1_000;
 const goodMs = 1_000;
-/** How often slow readers take what has arrived: each once in ten seconds. */
-const slowStepMs = 100;
-const slowSteps = 100;
 
 const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = (crowds[order.crowd] ?? overloads[order.crowd]) as Crowd;
-const { isWaiting, reads, drip } = crowd;
+const { isWaiting, isUnread, drip } = crowd;
 const { tokens, ports, isPatient } = order;
 const hasBodies = !crowd.send("", 0).startsWith("HEAD");
 const startedAtMs = performance.now();
@@ -76,13 +73,13 @@ const handlers = {
       member.status = head.slice(9, 12);
       statuses[member.status] = (statuses[member.status] ?? 0) + 1;
       // Crowds that don't read are there to stay.
-      if (reads && member.status === "503") return void socket.terminate();
+      if (isUnread && member.status === "503") return void socket.terminate();
       const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
       const hasBody = member.status !== "204" && hasBodies;
       member.missing = bytes.indexOf(blankLine) + 4 + (hasBody ? Number(length) : 0);
     }
     member.missing -= bytes.length;
-    if (reads) return void socket.pause();
+    if (isUnread) return void socket.pause();
     const isChunked = member.missing === Number.POSITIVE_INFINITY;
     if (isChunked ? !bytes.subarray(-4).equals(blankLine) : member.missing > 0) return;
     member.missing = undefined;
@@ -105,7 +102,7 @@ const handlers = {
 };
 
 function isRefused({ status }: Member): boolean {
-  return status === "503" && (isPatient === true || reads !== undefined);
+  return status === "503" && (isPatient || isUnread) === true;
 }
 
 function sendNext(socket: Socket<Member>): void {
@@ -141,13 +138,6 @@ const members = Array.from({ length: order.connections }, (_, number): Member =>
 for (const member of members) {
   if (isPatient) setTimeout(come, Math.floor(member.number / 50) * 30, member);
   else come(member);
-}
-if (reads === "slowly") {
-  let step = 0;
-  setInterval(() => {
-    step = (step + 1) % slowSteps;
-    for (let at = step; at < members.length; at += slowSteps) members[at]?.socket?.resume();
-  }, slowStepMs);
 }
 if (drip !== undefined) {
   setInterval(() => {

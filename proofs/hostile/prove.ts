@@ -52,7 +52,7 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
   await fillStore(place.database, crowd.plants ?? 0, crowd.plantName);
   const args = ["--threads", String(threads)];
   const variables = grownMbMax < Infinity ? containerVariables : {};
-  if (crowd.gets === "forged JWT") {
+  if (crowd.isForging) {
     const issuer = stack.adopt(startIssuer(), ({ stop }) => stop());
     args.push("--jwt-issuer", issuer.url, "--jwt-audience", audience);
     // Its last characters are each request's own.
@@ -64,17 +64,14 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
     const { database } = place;
     services.push(stack.use(await startService({ args, database, program, variables })));
   }
-  if (crowd.gets === "library") tokens = await Promise.all(services.map(prepareLibrary));
   const ports = services.map(({ port }) => port);
-  const user = await startQuietUser(ports, quiet);
-  const writer = crowd.isWritten && (await startQuietUser(ports, writing, longPlant));
+  const user = await startQuietUser(services, quiet);
+  const writer = crowd.isWritten && (await startQuietUser(services, writing, longPlant));
 
   let hasDied = false;
-  for (const { exited } of services) {
-    exited.then(() => {
-      hasDied = true;
-    });
-  }
+  Promise.race(services.map(({ exited }) => exited)).then(() => {
+    hasDied = true;
+  });
   const beforeMb = largestMb(services);
   let peakMb = beforeMb;
   // A crowd that sends without rest has less priority than the service: clients on other machines
@@ -84,7 +81,7 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
   const endsAtMs = performance.now() + durationMs;
   while (!hasDied && performance.now() < endsAtMs) {
     await Bun.sleep(100);
-    if (!hasDied) peakMb = Math.max(peakMb, largestMb(services));
+    peakMb = Math.max(peakMb, largestMb(services));
     // The log would fill the memory of this process.
     for (const service of services) service.output().out = "";
   }
@@ -169,14 +166,6 @@ function largestMb(services: readonly RunningService[]): number {
     // It has ended a moment ago.
     return 0;
   }
-}
-
-/** Returns the library's path. The first request of each process bundles it, which takes long. */
-async function prepareLibrary({ call }: RunningService): Promise<string> {
-  const page = await (await call("GET /docs")).text();
-  const path = `/${/assets\/reference-library-[^"]+/.exec(page)?.[0]}`;
-  if (!(await call(`GET ${path}`)).ok) throw new Error("The library was not found.");
-  return path;
 }
 
 function startFlooder(order: FloodOrder, wrapper: readonly string[] = []) {
