@@ -4,9 +4,15 @@
  * cost, on each engine.
  */
 import type { Socket } from "bun";
-import { makeToken, startService, waitFor } from "../../test/end-to-end/running-service.ts";
+import {
+  callAnew,
+  makeToken,
+  type RunningService,
+  startService,
+  waitFor,
+} from "../../test/end-to-end/running-service.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
-import { KeptConnection, writeRequest } from "../kept-connection.ts";
+import { writeRequest } from "../kept-connection.ts";
 import { processorMs, residentMb } from "../process-use.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
 import { followEvents } from "./consumer.ts";
@@ -18,7 +24,7 @@ const creates = 200;
 const idleMs = 60_000;
 /** Fewer than a token may have. */
 const streamsPerToken = 32;
-/** So many connections are opened at once. */
+/** So many connections are opened at once; a whole number of these. */
 const openedAtOnce = 250;
 const [arrivalMsMax, retryMs] = [5_000, 1_000];
 
@@ -67,57 +73,47 @@ async function listen(port: number, token: string, stack: AsyncDisposableStack):
   return data;
 }
 
-/** A service with this many listeners, all of one garden or of one for each token. */
-async function gather(engine: Engine, instances: number, count: number, isShared: boolean) {
-  await using opening = new AsyncDisposableStack();
-  const place = opening.use(await makePlace(engine));
+/** Services with this many listeners, all of one garden or of one for each token. */
+async function gather(
+  stack: AsyncDisposableStack,
+  engine: Engine,
+  { instances = 1, count, isShared }: { instances?: number; count: number; isShared: boolean },
+) {
+  const place = stack.use(await makePlace(engine));
   const args = ["--threads", engine === "sqlite" ? "2" : "1"];
-  const start = async () => opening.use(await startService({ args, database: place.database }));
+  const start = async () => stack.use(await startService({ args, database: place.database }));
   const services = await Promise.all(Array.from({ length: instances }, start));
   const tokens: string[] = [];
   while (tokens.length * streamsPerToken < count) {
-    const user = isShared ? "user" : `user-${tokens.length}`;
-    tokens.push(await makeToken(place, user));
+    tokens.push(await makeToken(place, isShared ? "user" : `user-${tokens.length}`));
   }
-  const portOf = (number: number) => services[number % instances]?.port as number;
-  const pids = services.map(({ pid }) => pid);
   const sumOf = (measure: (pid: number) => number) =>
-    pids.reduce((sum, pid) => sum + measure(pid), 0);
+    services.reduce((sum, { pid }) => sum + measure(pid), 0);
   const beforeMb = sumOf(residentMb);
   const listeners: Listener[] = [];
   while (listeners.length < count) {
-    const length = Math.min(openedAtOnce, count - listeners.length);
-    const batch = Array.from({ length }, (_, at) => {
-      const number = listeners.length + at;
-      return listen(portOf(number), tokens[number % tokens.length] as string, opening);
+    const batch = Array.from({ length: openedAtOnce }, (_, at) => {
+      const { port = 0 } = services[at % instances] ?? {};
+      const token = tokens[(listeners.length + at) % tokens.length] ?? "";
+      return listen(port, token, stack);
     });
     listeners.push(...(await Promise.all(batch)));
   }
-  const stack = opening.move();
-  return {
-    listeners,
-    tokens,
-    portOf,
-    sumOf,
-    beforeMb,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  return { listeners, services, tokens, sumOf, beforeMb };
 }
 
 /** How long after the response to a create each of the listeners gets its event. */
 async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
-  await using gathered = await gather(engine, instances, 1_000, true);
-  const { listeners, tokens, portOf } = gathered;
-  const token = tokens[0] as string;
-  const request = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+  await using stack = new AsyncDisposableStack();
+  const options = { instances, count: 1_000, isShared: true };
+  const { listeners, services, tokens } = await gather(stack, engine, options);
+  const init = { token: tokens[0] as string, body: '{"name":"Fern"}' };
   const delays: number[] = [];
   for (let seq = 1; seq <= creates; seq++) {
     // At any time between two looks.
     await Bun.sleep(Math.random() * 300);
-    const connection = await KeptConnection.open({ port: portOf(seq) });
-    await connection.ask(request);
+    await callAnew(services[seq % instances] as RunningService, "POST /plants", init);
     const sinceMs = performance.now();
-    connection.close();
     const isMissing = () => listeners.some(({ last }) => last !== String(seq));
     while (isMissing() && performance.now() < sinceMs + arrivalMsMax) await Bun.sleep(5);
     for (const { last, arrivedAtMs } of listeners) {
@@ -133,8 +129,9 @@ async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
 
 /** What idle listeners cost the process. */
 async function tryIdle(engine: Engine): Promise<Trial> {
-  await using gathered = await gather(engine, 1, 10_000, false);
-  const { listeners, sumOf, beforeMb } = gathered;
+  await using stack = new AsyncDisposableStack();
+  const options = { count: 10_000, isShared: false };
+  const { listeners, sumOf, beforeMb } = await gather(stack, engine, options);
   await Bun.sleep(idleMs / 4);
   const [spentMs, startedAtMs] = [sumOf(processorMs), performance.now()];
   await Bun.sleep(idleMs);
