@@ -49,10 +49,10 @@ class Search {
     this.furthestMs = Math.max(this.furthestMs, firstEndOf(pending));
     return nextOf(pending).some((operation) => {
       const { garden: after, response } = garden.take(operation.call, operation.user);
-      if (operation.response === undefined ? after === garden : operation.response !== response) {
-        return false;
-      }
-      return this.#isLogged(after) && this.explains(after, without(pending, operation));
+      const isUnknown = operation.response === undefined;
+      const isPossible = isUnknown ? after !== garden : operation.response === response;
+      const isNext = isPossible && this.#isLogged(after);
+      return isNext && this.explains(after, without(pending, operation));
     });
   }
 
@@ -77,11 +77,8 @@ function settle(garden: Garden, operations: readonly Operation[]): readonly Oper
     const outcome = garden.take(call);
     return outcome.garden === garden && outcome.response === response;
   });
-  if (settled.length === 0) return operations;
-  return settle(
-    garden,
-    operations.filter((operation) => !settled.includes(operation)),
-  );
+  const others = operations.filter((operation) => !settled.includes(operation));
+  return settled.length === 0 ? operations : settle(garden, others);
 }
 
 /** What was called before the first remaining response, the earliest response first. */
@@ -108,9 +105,7 @@ function render(operations: readonly Operation[]): string {
   const startMs = operations[0]?.calledAtMs ?? 0;
   const lines = operations.map(({ who, call, response = "unknown", calledAtMs, endedAtMs }) => {
     const [from, to] = [calledAtMs, endedAtMs].map((at) => (at - startMs).toFixed(2).padStart(9));
-    const values = JSON.stringify(call, (_, value) =>
-      typeof value === "bigint" ? `${value}` : value,
-    );
+    const values = Bun.inspect(call, { compact: true });
     return `${from} to ${to} ms  ${who.padEnd(12)} ${values} → ${response}`;
   });
   return lines.join("\n");
