@@ -64,7 +64,7 @@ await prove({
       gapMs = Math.round(load.longestGapMs);
       return pooler.url;
     };
-    const faults = await loaded.audit(seed, fail, true);
+    const faults = await loaded.audit(seed, fail);
     const what = `${part} ${failure}`;
     return { faults, figures: { [what]: 1, [`ms without writes, ${what}`]: gapMs } };
   },

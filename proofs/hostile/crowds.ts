@@ -11,8 +11,6 @@ export interface Crowd {
   readonly isWaiting?: boolean;
   /** It never reads its responses. */
   readonly isUnread?: boolean;
-  /** Sent on each connection every second. */
-  readonly drip?: string;
   /** How many users the crowd has, all in the same garden; one by default. */
   readonly users?: number;
   /** How many plants are in the garden, and what they're called. */
@@ -21,11 +19,10 @@ export interface Crowd {
   /** Meanwhile, another user creates plants with long names in that garden. */
   readonly isWritten?: boolean;
   readonly durationMs?: number;
-  /** What `/healthz` may take in the median if other than usual, and other calls in proportion. */
-  readonly medianMsMax?: number;
-  /** By how much a process may grow, and how long a connection may stay open. */
+  /** The quiet user may wait longer. */
+  readonly isHeavy?: boolean;
+  /** By how much a process may grow. */
   readonly grownMbMax?: number;
-  readonly openMsMax?: number;
 }
 
 const json = "Content-Type: application/json";
@@ -54,20 +51,14 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     // They are all refused after 15 seconds.
     ...{ durationMs: 20_000, grownMbMax: 100 },
   },
-  "unfinished heads": {
-    ...{ connections: 5_000, isWaiting: true, drip: "X: y\r\n" },
-    send: () => "GET /plants HTTP/1.1\r\n",
-    // The service closes them after 30 seconds.
-    ...{ durationMs: 41_000, openMsMax: 36_000 },
-  },
   "bodies of one-byte chunks, no token": {
-    ...{ connections: 100, send: () => oneByteChunks, medianMsMax: 250 },
+    ...{ connections: 100, send: () => oneByteChunks, isHeavy: true },
   },
   "kept connections with bodies of 5 KB, no token": {
-    ...{ connections: 8_000, send: () => fiveKilobytes, medianMsMax: 250 },
+    ...{ connections: 8_000, send: () => fiveKilobytes, isHeavy: true },
   },
   "bodies of 1 MiB, no token": {
-    ...{ connections: 2_000, send: () => oneMebibyte, medianMsMax: 250, grownMbMax: 150 },
+    ...{ connections: 2_000, send: () => oneMebibyte, isHeavy: true, grownMbMax: 150 },
   },
   "unknown tokens": {
     send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
