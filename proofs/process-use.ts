@@ -1,9 +1,10 @@
 /** What a process uses: memory and processor time. Linux only. */
 import { readFileSync } from "node:fs";
 
-export function residentMb(pid: number): number {
+/** Now, or at most so far. */
+export function residentMb(pid: number, field: "VmRSS" | "VmHWM" = "VmRSS"): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1_024;
 }
 
 /** How long all threads of a process have computed so far, which Linux counts in 10 ms. */

@@ -4,11 +4,7 @@
  * service can take (`--only overload`).
  */
 import { join } from "node:path";
-import {
-  makeToken,
-  type RunningService,
-  startService,
-} from "../../test/end-to-end/running-service.ts";
+import { makeToken, startService } from "../../test/end-to-end/running-service.ts";
 import { fillStore } from "../../test/filled-store.ts";
 import { audience, sign, startIssuer } from "../../test/openid-issuer.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
@@ -59,38 +55,27 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
     const jwt = await sign(await issuer.makeKey(), issuer.claims(Date.now()));
     tokens = [jwt.slice(0, -12)];
   }
-  const services: RunningService[] = [];
-  while (services.length < instances) {
-    const { database } = place;
-    services.push(stack.use(await startService({ args, database, program, variables })));
-  }
+  const options = { args, database: place.database, program, variables };
+  const start = async () => stack.use(await startService(options));
+  const services = await Promise.all(Array.from({ length: instances }, start));
   const ports = services.map(({ port }) => port);
   const user = await startQuietUser(services, quiet);
   const writer = crowd.isWritten && (await startQuietUser(services, writing, longPlant));
 
-  let hasDied = false;
-  Promise.race(services.map(({ exited }) => exited)).then(() => {
-    hasDied = true;
-  });
-  const beforeMb = largestMb(services);
-  let peakMb = beforeMb;
+  const mostMb = () => Math.max(...services.map(({ pid }) => residentMb(pid, "VmHWM")));
+  const beforeMb = mostMb();
   // A crowd that sends without rest has less priority than the service: clients on other machines
   // wouldn't take its processors either.
   const nice = crowd.isWaiting ? [] : ["nice", "-n", "10"];
   const flooder = startFlooder({ crowd: name, connections, ports, tokens }, nice);
-  const endsAtMs = performance.now() + durationMs;
-  while (!hasDied && performance.now() < endsAtMs) {
-    await Bun.sleep(100);
-    peakMb = Math.max(peakMb, largestMb(services));
-    // The log would fill the memory of this process.
-    for (const service of services) service.output().out = "";
-  }
+  const ends = services.map(({ exited }) => exited);
+  const died = await Promise.race([Bun.sleep(durationMs), ...ends]);
+  if (died !== undefined) return { faults: ["the service died"], figures: {} };
   const { times, statuses } = await user.stop();
   if (writer) await writer.stop();
-  if (hasDied) return { faults: ["the service died"], figures: {} };
+  const grownMb = Math.round(mostMb() - beforeMb);
   for (const { signal } of services) signal("SIGTERM");
-  const stopped = Promise.all(services.map(({ exited }) => exited));
-  const isLate = (await Promise.race([stopped, Bun.sleep(stopMsMax)])) === undefined;
+  const isLate = !(await Promise.race([Promise.all(ends), Bun.sleep(stopMsMax)]));
   const report = await flooder.stop();
 
   const faults: string[] = [];
@@ -106,7 +91,6 @@ export async function tryCrowd(name: string, setup: string, program?: string): P
   if (Object.keys(statuses).some((status) => !status.startsWith("2"))) {
     faults.push(`the quiet user got ${render(statuses)}`);
   }
-  const grownMb = Math.round(peakMb - beforeMb);
   if (isLate) faults.push("a stop took too long");
   if (grownMb > grownMbMax) faults.push(`it grew by ${grownMb} MB`);
   cells.push(`+${grownMb} MB`, render(statuses));
@@ -145,15 +129,6 @@ async function tryOverload(name: string, engine: Engine): Promise<Trial> {
 function render(statuses: Readonly<Record<string, number>>): string {
   const parts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`);
   return parts.join(", ");
-}
-
-function largestMb(services: readonly RunningService[]): number {
-  try {
-    return Math.max(...services.map(({ pid }) => residentMb(pid) || 0));
-  } catch {
-    // It has ended a moment ago.
-    return 0;
-  }
 }
 
 function startFlooder(order: FloodOrder, wrapper: readonly string[] = []) {
