@@ -19,7 +19,6 @@ export class Unanswered extends Error {
     message: string,
     /** At least a byte of the response came. */
     readonly hasBegun: boolean,
-    readonly isHung: boolean,
   ) {
     super(message);
   }
@@ -36,7 +35,6 @@ export class KeptConnection {
   #waiting: PromiseWithResolvers<RawResponse> | undefined;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  #isHung = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -47,11 +45,11 @@ export class KeptConnection {
       if (this.#bytes < longBytes || piece.toString("latin1", piece.length - 4) === blankLine)
         this.#parse();
     });
-    const end = () => {
+    socket.on("error", () => {});
+    socket.on("close", () => {
       this.isOver = true;
       this.#parse();
-    };
-    socket.on("error", end).on("close", end);
+    });
   }
 
   static async open(address: { port: number; isSecure?: boolean }): Promise<KeptConnection> {
@@ -72,11 +70,11 @@ export class KeptConnection {
     const waiting = Promise.withResolvers<RawResponse>();
     this.#waiting = waiting;
     const timer = setTimeout(() => {
-      this.#isHung = true;
+      waiting.reject(new Error(`It got no response within ${hangMs} ms.`));
       this.close();
     }, hangMs);
+    this.sendPart(text);
     if (this.isOver) this.#parse();
-    else this.#socket.write(text);
     return waiting.promise.finally(() => clearTimeout(timer));
   }
 
@@ -104,8 +102,7 @@ export class KeptConnection {
     if (response === undefined && !this.isOver) return;
     if (response === undefined) {
       const how = received.length === 0 ? "without a response" : "in the middle of a response";
-      const message = this.#isHung ? `none within ${hangMs} ms` : `it was closed ${how}`;
-      this.#waiting.reject(new Unanswered(message, received.length > 0, this.#isHung));
+      this.#waiting.reject(new Unanswered(`it was closed ${how}`, received.length > 0));
     } else {
       this.#waiting.resolve(response);
       this.#pieces = [];
@@ -198,7 +195,7 @@ export function makeSteadyCaller(options: {
       if (!opened.connection.isOver) idle.push(opened);
       return new Response(status === 204 ? null : new Uint8Array(body), { status, headers });
     } catch (error) {
-      if (!(error instanceof Unanswered) || error.isHung) throw error;
+      if (!(error instanceof Unanswered)) throw error;
       const text = `cut short: ${line}: ${error.message}`;
       if (error.hasBegun) await onCutShort?.(opened.port, text);
       return new Response("No response came, so the outcome is unknown.", { status: 503 });

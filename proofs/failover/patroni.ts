@@ -11,7 +11,7 @@ import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { serverPassword as password, runStatement } from "../../test/postgres-server.ts";
 import { listProcesses, pickPorts, signalAll } from "../../test/processes.ts";
 import { prove } from "../proof.ts";
-import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
+import { makeServerFolder, needProgram, spawnServer } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
@@ -88,7 +88,11 @@ class PatroniNode {
   }
 }
 
-const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres", "haproxy");
+const [etcd, patroni, postgres] = [
+  needProgram("etcd"),
+  needProgram("patroni"),
+  needProgram("postgres"),
+];
 const folder = makeServerFolder();
 const [etcdPort = 0, ...ports] = pickPorts(1 + 2 * names.length);
 const clients = `http://127.0.0.1:${etcdPort}`;
@@ -169,6 +173,7 @@ async function settle(): Promise<void> {
 
 function configure(name: string, port: number, apiPort: number): unknown {
   const [api, address] = [`127.0.0.1:${apiPort}`, `127.0.0.1:${port}`];
+  const postgresUser = { username: "postgres", password };
   return {
     scope: "plants",
     name,
@@ -190,14 +195,10 @@ function configure(name: string, port: number, apiPort: number): unknown {
       data_dir: join(folder, name),
       bin_dir: dirname(postgres),
       pgpass: join(folder, `${name}.pgpass`),
-      authentication: {
-        superuser: { username: "postgres", password },
-        replication: { username: "replicator", password },
-        rewind: { username: "rewinder", password },
-      },
+      authentication: { superuser: postgresUser, replication: postgresUser },
       parameters: { unix_socket_directories: folder },
       // Patroni's own commands talk over loopback, so nothing else is let in.
-      pg_hba: ["all all", "replication replicator"].map(
+      pg_hba: ["all all", "replication postgres"].map(
         (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
       ),
     },

@@ -39,8 +39,7 @@ class Search {
   constructor(private readonly log: readonly string[]) {}
 
   /** Whether everything with a response can happen from here on. Other calls need not. */
-  explains(garden: Garden, remaining: readonly Operation[]): boolean {
-    const pending = settle(garden, remaining);
+  explains(garden: Garden, pending: readonly Operation[]): boolean {
     if (pending.every(({ response }) => response === undefined)) return true;
     const place = `${pending.map(({ calledAtMs }) => calledAtMs)}\n${garden.fingerprint}`;
     if (this.#tried.has(place)) return false;
@@ -61,24 +60,6 @@ class Search {
     const logged = this.log[events.length - 1] ?? "";
     return events.length === 0 || logged === "" || logged === events.at(-1);
   }
-}
-
-/**
- * Lets everything happen that can and changes nothing: no other order needs to be tried for it.
- * Exceptions are a put or patch, which may change something later with the same response, and what
- * would make it too late for a call whose effect is unknown.
- */
-function settle(garden: Garden, operations: readonly Operation[]): readonly Operation[] {
-  const unknown = operations.filter(({ response }) => response === undefined);
-  const dueMs = Math.min(...unknown.map(({ endedAtMs }) => endedAtMs));
-  const settled = nextOf(operations).filter(({ call, response, calledAtMs }) => {
-    if (response === undefined || calledAtMs > dueMs) return false;
-    if (["put", "patch"].includes(call.kind) && response.startsWith("200")) return false;
-    const outcome = garden.take(call);
-    return outcome.garden === garden && outcome.response === response;
-  });
-  const others = operations.filter((operation) => !settled.includes(operation));
-  return settled.length === 0 ? operations : settle(garden, others);
 }
 
 /** What was called before the first remaining response, the earliest response first. */

@@ -1,11 +1,11 @@
 /**
  * `plantstore events --forward`, with short pauses, is killed again and again while its receiver
- * fails or is late. Every event must arrive, signed, and for the first time in order.
+ * fails. Every event must arrive, signed, and for the first time in order.
  */
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { PlantStore } from "../../client/plant-store.ts";
-import { changeProgram, type Edit } from "../../test/changed-program.ts";
+import { changeProgram } from "../../test/changed-program.ts";
 import { makeDice, spread } from "../../test/dice.ts";
 import {
   readOutput,
@@ -16,16 +16,9 @@ import {
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import type { Trial } from "../proof.ts";
 
-const timeoutMs = 200;
-const file = "cli/forward-events.ts";
-const edits: readonly Edit[] = [
-  { file, text: "1_000 * 2 ** tries", by: "20" },
-  { file, text: "timeoutMs: 15_000", by: `timeoutMs: ${timeoutMs}` },
-];
+const shortPauses = { file: "cli/forward-events.ts", text: "1_000 * 2 ** tries", by: "20" };
 /** Of so many requests, one fails. */
 const failsEvery = 5;
-/** Of so many failures, one is a late response. */
-const lateEvery = 25;
 /** From a request on, so that some deaths come before its response and some after. */
 const killMsMax = 6;
 const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
@@ -37,14 +30,14 @@ export async function forwardUnderKills(
 ): Promise<Trial> {
   await using service = await startService();
   using folder = makeTemporaryFolder();
-  using changed = changeProgram(edits);
+  using changed = changeProgram([shortPauses]);
   const store = new PlantStore({ url: service.url, token: service.token });
   const dice = makeDice(spread(seed));
   const webhook = new Webhook(secret);
   const faults: string[] = [];
   /** The events that the receiver took, in order. */
   const taken: number[] = [];
-  let [requests, failed, killed, isOver] = [0, 0, 0, false];
+  let [requests, killed, isOver] = [0, 0, false];
   let child: Bun.Subprocess | undefined;
 
   async function receive(request: Request): Promise<Response> {
@@ -56,14 +49,7 @@ export async function forwardUnderKills(
       const victim = child;
       setTimeout(() => victim?.kill("SIGKILL"), dice(killMsMax));
     }
-    if (requests % failsEvery === 0) {
-      failed++;
-      if (failed % lateEvery !== 0) return new Response(null, { status: 500 });
-      // It takes the event, but the forwarder can't know that.
-      taken.push(event.seq);
-      await Bun.sleep(2 * timeoutMs);
-      return new Response();
-    }
+    if (requests % failsEvery === 0) return new Response(null, { status: 500 });
     taken.push(event.seq);
     return new Response(null, { status: 204 });
   }
@@ -110,5 +96,5 @@ export async function forwardUnderKills(
   if (firsts.length !== events) faults.push(`${firsts.length} of ${events} arrived`);
   if (killed !== kills) faults.push(`${killed} of ${kills} kills`);
   const twice = taken.length - firsts.length;
-  return { faults, figures: { events: firsts.length, kills: killed, failed, twice } };
+  return { faults, figures: { events: firsts.length, kills: killed, ...(twice && { twice }) } };
 }
