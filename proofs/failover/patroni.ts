@@ -117,6 +117,8 @@ await runStatement(admin, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
 await runStatement(admin, "CREATE DATABASE plants OWNER plants");
 const urlOf = (port: number) => `postgres://plants:${password}@127.0.0.1:${port}/plants`;
 const proxyPort = await startDatabaseProxy("patroni.cfg", nodes, urlOf);
+// Until three checks have failed, HAProxy takes every node for the leader.
+await Bun.sleep(2_000);
 const loaded = await LoadedInstances.start(urlOf(proxyPort));
 
 await prove({
