@@ -13,9 +13,7 @@ const environment: Record<string, string> = {
 /** In the folder of the newest PostgreSQL, on the path, and where Debian has servers. */
 export function findProgram(name: string): string | null {
   const scan = { cwd: "/", onlyFiles: false, absolute: true };
-  const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)];
-  const versionOf = (folder: string) => Number(folder.split("/").at(-2));
-  folders.sort((a, b) => versionOf(b) - versionOf(a));
+  const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)].sort().reverse();
   return Bun.which(name, { PATH: [...folders, process.env.PATH, "/usr/sbin"].join(":") });
 }
 

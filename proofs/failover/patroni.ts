@@ -67,12 +67,6 @@ class PatroniNode {
     this.#patroni = this.spawn();
   }
 
-  /** Whether it is the leader, and PostgreSQL has been promoted: the lock comes first. */
-  async isWritable(): Promise<boolean> {
-    const { role = "" } = await this.ask("/primary");
-    return role === "master" || role === "primary";
-  }
-
   /** Asks Patroni's REST API; empty without a good response. */
   async ask(path: string): Promise<{ role?: string; members?: Record<string, unknown>[] }> {
     const signal = AbortSignal.timeout(1_000);
@@ -155,8 +149,12 @@ await prove({
 function findLeader(failed?: PatroniNode): Promise<PatroniNode> {
   const others = nodes.filter((node) => node !== failed);
   const find = async () => {
-    const areWritable = await Promise.all(others.map((node) => node.isWritable()));
-    return others[areWritable.indexOf(true)];
+    for (const node of others) {
+      // Only once PostgreSQL has been promoted: the lock comes first.
+      const { role = "" } = await node.ask("/primary");
+      if (role === "master" || role === "primary") return node;
+    }
+    return undefined;
   };
   return waitFor(find, undefined, startMs);
 }

@@ -25,7 +25,7 @@ export function check(operations: readonly Operation[]): string[] {
   const inOrder = operations.toSorted((one, other) => one.calledAtMs - other.calledAtMs);
   const log = inOrder.findLast(({ call }) => call.kind === "events")?.response;
   const search = new Search(log?.slice("200 ".length).split("\n") ?? []);
-  if (search.explains(Garden.empty, inOrder)) return [];
+  if (search.explains(Garden.limitedTo(Infinity), inOrder)) return [];
   const known = inOrder.filter(({ calledAtMs }) => calledAtMs <= search.furthestMs);
   return [`no order explains these responses:\n${render(known)}`];
 }
