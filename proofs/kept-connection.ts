@@ -118,7 +118,8 @@ export function writeRequest(
   options: { token: string; headers?: Record<string, string>; body?: string | undefined },
 ): string {
   const { token, headers = {}, body } = options;
-  const lines = [`${line} HTTP/1.1`, "Host: plants.test", `Authorization: Bearer ${token}`];
+  const lines = [`${line} HTTP/1.1`, "Host: plants.test"];
+  if (token !== "") lines.push(`Authorization: Bearer ${token}`);
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
   if (body !== undefined) {
     if (!("Content-Type" in headers)) lines.push("Content-Type: application/json");
