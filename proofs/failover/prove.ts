@@ -20,7 +20,8 @@ import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
 
 /**
- * `killed`: at once. `cut off`: killed with commits that never reached the standby. `frozen`: silent, with open connections, and back once
+ * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with
+ * commits that never reached the standby. `frozen`: silent, with open connections, and back once
  * there is another primary. `shut down`: a planned switchover.
  */
 type Loss = "killed" | "cut off" | "frozen" | "shut down";
@@ -28,6 +29,8 @@ type Loss = "killed" | "cut off" | "frozen" | "shut down";
 const database = "postgres";
 /** Processes are killed, not machines, so syncs are not needed. */
 const flags = ["-c", "fsync=off", "-c", "wal_keep_size=512MB", "-c", "max_connections=400"];
+const replication = "SELECT pid FROM pg_stat_replication";
+const sessions = "SELECT pid FROM pg_stat_activity WHERE application_name = 'plantstore'";
 const commitsGatherMs = 100;
 /** Several checks of HAProxy long. */
 const backMs = 2_000;
@@ -124,12 +127,22 @@ export class FailoverTrial {
       await waitFor(() => (send(primary.pid, 0) ? undefined : true));
       return;
     }
-    if (loss === "cut off") {
-      const senders = await this.#query("SELECT pid FROM pg_stat_replication");
-      for (const { pid } of senders) send(Number(pid), "SIGSTOP");
-      await Bun.sleep(commitsGatherMs + dice(300));
+    // From now on, nothing reaches the standby.
+    const senders = await this.#freeze(replication);
+    await Bun.sleep(commitsGatherMs + dice(300));
+    if (loss === "killed") {
+      // From now on nobody gets a response, but the commits that have gathered are replicated.
+      await this.#freeze(sessions);
+      for (const pid of senders) send(pid, "SIGCONT");
+      await Bun.sleep(commitsGatherMs);
     }
     signalAll(primary, "SIGKILL");
+  }
+
+  async #freeze(processes: string): Promise<number[]> {
+    const pids = (await this.#query(processes)).map(({ pid }) => Number(pid));
+    for (const pid of pids) send(pid, "SIGSTOP");
+    return pids;
   }
 
   #query(text: string): Promise<Record<string, unknown>[]> {
