@@ -10,7 +10,7 @@ const haproxy = findProgram("haproxy");
 /** Whether it's installed. */
 export const hasHaproxy = haproxy !== null;
 
-/** Resolves to its port once `urlOf` that port leads to a server. It ends with this process. */
+/** Resolves to its port once `urlOf` that port leads to a primary. It ends with this process. */
 export async function startDatabaseProxy(
   name: "patroni.cfg" | "postgresql.cfg",
   /** `apiPort` is of Patroni's REST API. */
@@ -33,7 +33,7 @@ export async function startDatabaseProxy(
   writeFileSync(config, changed);
   const child = spawnServer([haproxy ?? "haproxy", "-f", config], log);
   await waitFor(
-    () => runStatement(urlOf(port), "SELECT 1").catch(() => undefined),
+    () => runStatement(urlOf(port), "CREATE TEMPORARY TABLE writable ()").catch(() => undefined),
     () => child.exitCode !== null && readFileSync(log, "utf8"),
   );
   return port;
