@@ -1,22 +1,16 @@
 /** What a process uses: memory and processor time. Linux only. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
-export function residentMb(pid: number): number {
+/** Now, or at most so far. */
+export function residentMb(pid: number, field: "VmRSS" | "VmHWM" = "VmRSS"): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1_024;
 }
 
-/** How long all threads of a process have computed so far. */
+/** How long all threads of a process have computed so far, which Linux counts in 10 ms. */
 export function processorMs(pid: number): number {
-  const folder = `/proc/${pid}/task`;
-  let sum = 0;
-  for (const id of readdirSync(folder)) {
-    try {
-      const [nanoseconds] = readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ");
-      sum += Number(nanoseconds) / 1e6;
-    } catch {
-      // The thread has ended since it was listed.
-    }
-  }
-  return sum;
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name stands in parentheses; user and system time are the 12th and 13th field after it.
+  const [user, system] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12);
+  return 10 * (Number(user) + Number(system));
 }

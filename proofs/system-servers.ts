@@ -13,22 +13,16 @@ const environment: Record<string, string> = {
 /** In the folder of the newest PostgreSQL, on the path, and where Debian has servers. */
 export function findProgram(name: string): string | null {
   const scan = { cwd: "/", onlyFiles: false, absolute: true };
-  const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)];
-  const versionOf = (folder: string) => Number(folder.split("/").at(-2));
-  folders.sort((a, b) => versionOf(b) - versionOf(a));
+  const folders = [...new Bun.Glob("usr/lib/postgresql/*/bin").scanSync(scan)].sort().reverse();
   return Bun.which(name, { PATH: [...folders, process.env.PATH, "/usr/sbin"].join(":") });
 }
 
-/** The paths of these programs. Ends a proof, as skipped, where one is missing. */
-export function findPrograms<const Names extends readonly string[]>(
-  ...names: Names
-): Record<Names[number], string> {
-  const missing = names.filter((name) => findProgram(name) === null);
-  if (missing.length > 0) {
-    process.stdout.write(`skipped, because these are not installed: ${missing.join(", ")}\n`);
-    process.exit(0);
-  }
-  return Object.fromEntries(names.map((name) => [name, findProgram(name)])) as never;
+/** The path of a program. Ends a proof, as skipped, where it is missing. */
+export function needProgram(name: string): string {
+  const path = findProgram(name);
+  if (path !== null) return path;
+  process.stdout.write(`skipped, because it is not installed: ${name}\n`);
+  process.exit(0);
 }
 
 /**

@@ -13,7 +13,7 @@ const retryMs = 100;
 
 type Dice = (sides: number) => number;
 
-type Instance = Caller & { readonly token: string };
+export type Instance = Caller & { readonly token: string };
 
 export class Workload {
   /** The longest time in which one of the instances confirmed no write. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /** From /proc, because a minimal Linux has no `ps`; other systems have it, and no /proc. */
-function listProcesses() {
+export function listProcesses() {
   if (process.platform !== "linux") return askPs();
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))

@@ -3,15 +3,15 @@
  * one etcd, and HAProxy in front of them, from the system's packages, on loopback. The leader
  * fails, many times. All of it ends with this process.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
 import { makeDice, spread } from "../../test/dice.ts";
 import { waitFor } from "../../test/end-to-end/running-service.ts";
 import { serverPassword as password, runStatement } from "../../test/postgres-server.ts";
-import { pickPorts, send, signalAll } from "../../test/processes.ts";
+import { listProcesses, pickPorts, signalAll } from "../../test/processes.ts";
 import { prove } from "../proof.ts";
-import { findPrograms, makeServerFolder, spawnServer } from "../system-servers.ts";
+import { makeServerFolder, needProgram, spawnServer } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
@@ -33,13 +33,6 @@ const timing = { ttl: 20, loop_wait: 3, retry_timeout: 5 };
 /** How much longer clients may wait than Patroni needs: for HAProxy and for us. */
 const ownPartMaxMs = 2_000;
 const startMs = 120_000;
-const pollMs = 50;
-
-interface Member {
-  readonly role: string;
-  readonly state: string;
-  readonly timeline?: number;
-}
 
 /** A Patroni process, and the PostgreSQL that it starts. */
 class PatroniNode {
@@ -57,68 +50,53 @@ class PatroniNode {
   }
 
   fail(failure: Failure): void {
-    if (failure === "stopped") {
-      this.#signal("SIGTERM");
-      return;
-    }
-    // Patroni is stopped first, so that it can't report that PostgreSQL has stopped.
-    this.#signal("SIGSTOP");
+    // Patroni is frozen first, so that it can't report that PostgreSQL has stopped.
+    this.#patroni.kill(failure === "stopped" ? "SIGTERM" : "SIGSTOP");
+    if (failure === "stopped") return;
     this.#signalPostgres(failure === "killed" ? "SIGKILL" : "SIGSTOP");
-    if (failure === "killed") this.#signal("SIGKILL");
+    if (failure === "killed") this.#patroni.kill("SIGKILL");
   }
 
   /** After that, Patroni makes it a replica of the new leader. */
   async repair(failure: Failure): Promise<void> {
     if (failure === "frozen") {
       this.#signalPostgres("SIGCONT");
-      return this.#signal("SIGCONT");
+      return this.#patroni.kill("SIGCONT");
     }
     await this.#patroni.exited;
     this.#patroni = this.spawn();
   }
 
-  /** Whether it is the leader, and PostgreSQL has been promoted: the lock comes first. */
-  async isWritable(): Promise<boolean> {
-    const response = await this.ask("/primary");
-    if (response?.status !== 200) return false;
-    const { role } = (await response.json()) as { role: string };
-    return role === "master" || role === "primary";
-  }
-
-  /** Asks Patroni's REST API; undefined if it does not respond. */
-  ask(path: string): Promise<Response | undefined> {
+  /** Asks Patroni's REST API; empty without a good response. */
+  async ask(path: string): Promise<{ role?: string; members?: Record<string, unknown>[] }> {
     const signal = AbortSignal.timeout(1_000);
-    return fetch(`http://127.0.0.1:${this.apiPort}${path}`, { signal }).catch(() => undefined);
-  }
-
-  #signal(signal: NodeJS.Signals): void {
-    const { pid, exitCode, signalCode } = this.#patroni;
-    if (exitCode === null && signalCode === null) send(pid, signal);
+    const url = `http://127.0.0.1:${this.apiPort}${path}`;
+    const response = await fetch(url, { signal }).catch(() => undefined);
+    return response?.ok ? response.json() : {};
   }
 
   #signalPostgres(signal: NodeJS.Signals): void {
-    try {
-      const [pid] = readFileSync(join(this.dataFolder, "postmaster.pid"), "utf8").split("\n");
-      signalAll({ pid: Number(pid), folder: this.dataFolder }, signal);
-    } catch {
-      // It doesn't run.
-    }
+    const folder = this.dataFolder;
+    const server = listProcesses().find(({ command }) => command.includes(`-D ${folder} `));
+    if (server) signalAll({ pid: server.pid, folder }, signal);
   }
 }
 
-const { etcd, patroni, postgres } = findPrograms("etcd", "patroni", "postgres", "haproxy");
+const [etcd, patroni, postgres] = [
+  needProgram("etcd"),
+  needProgram("patroni"),
+  needProgram("postgres"),
+];
 const folder = makeServerFolder();
-const [etcdPort = 0, peerPort = 0, ...ports] = pickPorts(2 + 2 * names.length);
-const [clients, peers] = [`http://127.0.0.1:${etcdPort}`, `http://127.0.0.1:${peerPort}`];
-const etcdFlags = Object.entries({
-  name: "etcd",
-  "data-dir": join(folder, "etcd"),
-  "listen-client-urls": clients,
-  "advertise-client-urls": clients,
-  "listen-peer-urls": peers,
-  "initial-advertise-peer-urls": peers,
-  "initial-cluster": `etcd=${peers}`,
-}).map(([name, value]) => `--${name}=${value}`);
+const [etcdPort = 0, ...ports] = pickPorts(1 + 2 * names.length);
+const clients = `http://127.0.0.1:${etcdPort}`;
+const etcdFlags = [
+  `--data-dir=${join(folder, "etcd")}`,
+  `--listen-client-urls=${clients}`,
+  `--advertise-client-urls=${clients}`,
+  // It's alone.
+  "--listen-peer-urls=http://127.0.0.1:0",
+];
 spawnServer([etcd, "--enable-v2", ...etcdFlags], join(folder, "etcd.log"));
 const nodes = names.map((name, index) => {
   const [port = 0, apiPort = 0] = ports.slice(2 * index);
@@ -133,6 +111,8 @@ await runStatement(admin, `CREATE ROLE plants LOGIN PASSWORD '${password}'`);
 await runStatement(admin, "CREATE DATABASE plants OWNER plants");
 const urlOf = (port: number) => `postgres://plants:${password}@127.0.0.1:${port}/plants`;
 const proxyPort = await startDatabaseProxy("patroni.cfg", nodes, urlOf);
+// Until three checks have failed, HAProxy takes every node for the leader.
+await Bun.sleep(2_000);
 const loaded = await LoadedInstances.start(urlOf(proxyPort));
 
 await prove({
@@ -159,20 +139,22 @@ await prove({
       await settle();
       return urlOf((await findLeader()).port);
     };
-    // A planned stop may be over within the two seconds that `/readyz` waits for the database.
-    const faults = await loaded.audit(seed, fail, failure === "stopped");
+    const faults = await loaded.audit(seed, fail);
     const parts = { "ms without writes": gapMs, "ms of these ours": ownMs };
     return { faults, figures: { [failure]: 1, ...parts } };
   },
-  conclude: () => loaded.stop(),
 });
 
 /** The primary, once the given node has failed. */
 function findLeader(failed?: PatroniNode): Promise<PatroniNode> {
   const others = nodes.filter((node) => node !== failed);
   const find = async () => {
-    const areWritable = await Promise.all(others.map((node) => node.isWritable()));
-    return others.find((_, index) => areWritable[index]);
+    for (const node of others) {
+      // Only once PostgreSQL has been promoted: the lock comes first.
+      const { role = "" } = await node.ask("/primary");
+      if (role === "master" || role === "primary") return node;
+    }
+    return undefined;
   };
   return waitFor(find, undefined, startMs);
 }
@@ -180,20 +162,18 @@ function findLeader(failed?: PatroniNode): Promise<PatroniNode> {
 /** Waits until all nodes are there, on one timeline, and one of them is a synchronous standby. */
 async function settle(): Promise<void> {
   const isSettled = async () => {
-    const response = await (await findLeader()).ask("/cluster");
-    const { members = [] } = ((await response?.json()) ?? {}) as { members?: Member[] };
-    await Bun.sleep(pollMs);
-    const areUp = members.every(({ state }) => state === "running" || state === "streaming");
+    const { members = [] } = await (await findLeader()).ask("/cluster");
+    const up = members.filter(({ state }) => state === "running" || state === "streaming");
     const timelines = new Set(members.map(({ timeline }) => timeline));
     const hasStandby = members.some(({ role }) => role === "sync_standby");
-    const areAll = members.length === names.length && timelines.size === 1;
-    return (areAll && areUp && hasStandby) || undefined;
+    return (up.length === names.length && timelines.size === 1 && hasStandby) || undefined;
   };
   await waitFor(isSettled, undefined, startMs);
 }
 
 function configure(name: string, port: number, apiPort: number): unknown {
   const [api, address] = [`127.0.0.1:${apiPort}`, `127.0.0.1:${port}`];
+  const postgresUser = { username: "postgres", password };
   return {
     scope: "plants",
     name,
@@ -215,14 +195,10 @@ function configure(name: string, port: number, apiPort: number): unknown {
       data_dir: join(folder, name),
       bin_dir: dirname(postgres),
       pgpass: join(folder, `${name}.pgpass`),
-      authentication: {
-        superuser: { username: "postgres", password },
-        replication: { username: "replicator", password },
-        rewind: { username: "rewinder", password },
-      },
+      authentication: { superuser: postgresUser, replication: postgresUser },
       parameters: { unix_socket_directories: folder },
       // Patroni's own commands talk over loopback, so nothing else is let in.
-      pg_hba: ["all all", "replication replicator"].map(
+      pg_hba: ["all all", "replication postgres"].map(
         (who) => `host ${who} 127.0.0.1/32 scram-sha-256`,
       ),
     },

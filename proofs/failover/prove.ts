@@ -15,16 +15,16 @@ import {
 } from "../../test/postgres-server.ts";
 import { send, signalAll } from "../../test/processes.ts";
 import { prove, type Trial } from "../proof.ts";
-import { findPrograms } from "../system-servers.ts";
+import { needProgram } from "../system-servers.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
 
 /**
  * `killed`: with commits that reached the standby but were not confirmed. `cut off`: killed with
- * commits that never reached the standby. `frozen`: silent, with open connections. `shut down`: a
- * planned switchover.
+ * commits that never reached the standby. `frozen`: silent, with open connections, and back once
+ * there is another primary. `shut down`: a planned switchover.
  */
-export type Loss = "killed" | "cut off" | "frozen" | "shut down";
+type Loss = "killed" | "cut off" | "frozen" | "shut down";
 
 const database = "postgres";
 /** Processes are killed, not machines, so syncs are not needed. */
@@ -32,6 +32,8 @@ const flags = ["-c", "fsync=off", "-c", "wal_keep_size=512MB", "-c", "max_connec
 const replication = "SELECT pid FROM pg_stat_replication";
 const sessions = "SELECT pid FROM pg_stat_activity WHERE application_name = 'plantstore'";
 const commitsGatherMs = 100;
+/** Several checks of HAProxy long. */
+const backMs = 2_000;
 const writesAgainMs = 10_000;
 
 export class FailoverTrial {
@@ -39,17 +41,25 @@ export class FailoverTrial {
     private primary: PostgresServer,
     private standby: PostgresServer,
     private readonly instances: LoadedInstances,
+    private readonly proxy: string,
   ) {}
 
   static async start(clients?: number): Promise<FailoverTrial> {
     const primary = await startPostgres(flags);
-    await admitChecks(primary);
+    const { folder, url } = primary;
+    // As deploy/haproxy/postgresql.cfg says. Standbys get a copy.
+    const path = join(folder, "pg_hba.conf");
+    const rules = readFileSync(path, "utf8");
+    writeFileSync(path, `host postgres haproxy 127.0.0.1/32 trust\n${rules}`);
+    await runStatement(url(database), "CREATE ROLE haproxy LOGIN");
+    await runStatement(url(database), "SELECT pg_reload_conf()");
     const standby = await startStandby(primary);
     const urlOf = (port: number) =>
       `postgres://postgres:${serverPassword}@127.0.0.1:${port}/${database}`;
-    const port = await startDatabaseProxy("postgresql.cfg", [primary, standby], urlOf);
-    const instances = await LoadedInstances.start(urlOf(port), clients);
-    const trial = new FailoverTrial(primary, standby, instances);
+    // Its second server starts as the primary, so the next one is the one that it would prefer.
+    const proxy = urlOf(await startDatabaseProxy("postgresql.cfg", [standby, primary], urlOf));
+    const instances = await LoadedInstances.start(proxy, clients);
+    const trial = new FailoverTrial(primary, standby, instances, proxy);
     await trial.waitForStandby(true);
     return trial;
   }
@@ -78,6 +88,7 @@ export class FailoverTrial {
       await Promise.all([load.untilWritten(), this.#query("SELECT pg_promote()")]);
       untilWritesMs = performance.now() - promotedAtMs;
       if (untilWritesMs > writesAgainMs) ledger.fault("writes only later than ten seconds");
+      if (loss === "frozen") await this.#bringBack();
       await Bun.sleep(300 + dice(500));
       return this.primary.url(database);
     });
@@ -92,11 +103,20 @@ export class FailoverTrial {
     await this.waitForStandby(true);
   }
 
-  async stop(): Promise<string[]> {
+  async stop(): Promise<void> {
     await this.instances.stop();
     await end(this.primary);
     await end(this.standby);
-    return [];
+  }
+
+  /** The old primary gets no connections, though it would take writes. */
+  async #bringBack(): Promise<void> {
+    signalAll(this.standby, "SIGCONT");
+    await Bun.sleep(backMs);
+    const [row] = await runStatement(this.proxy, "SHOW port");
+    if (row?.port !== String(this.primary.port)) {
+      this.instances.ledger.fault("the old primary gets connections again");
+    }
   }
 
   async #lose(loss: Loss, dice: (sides: number) => number): Promise<void> {
@@ -130,15 +150,6 @@ export class FailoverTrial {
   }
 }
 
-/** As deploy/haproxy/postgresql.cfg says. Standbys get a copy. */
-export async function admitChecks(primary: PostgresServer): Promise<void> {
-  const path = join(primary.folder, "pg_hba.conf");
-  const rules = readFileSync(path, "utf8");
-  writeFileSync(path, `host postgres haproxy 127.0.0.1/32 trust\n${rules}`);
-  await runStatement(primary.url(database), "CREATE ROLE haproxy LOGIN");
-  await runStatement(primary.url(database), "SELECT pg_reload_conf()");
-}
-
 function startStandby(primary: PostgresServer, port?: number): Promise<PostgresServer> {
   const original = { url: primary.url(database), folder: primary.folder };
   return startPostgres(flags, { standbyOf: original, port });
@@ -150,13 +161,13 @@ async function end(server: PostgresServer): Promise<void> {
 }
 
 if (import.meta.main) {
+  needProgram("haproxy");
   const mode = process.argv[2];
   if (mode === "patroni" || mode === "pgbouncer") {
     process.argv.splice(2, 1);
     // It ends the process.
     await import(`./${mode}.ts`);
   }
-  findPrograms("haproxy");
   // Kills are the most frequent.
   const mix: readonly Loss[] = ["killed", "killed", "cut off", "cut off", "frozen", "shut down"];
   const trial = await FailoverTrial.start();
@@ -170,6 +181,5 @@ if (import.meta.main) {
       await trial.replaceStandby();
       return result;
     },
-    conclude: () => trial.stop(),
   });
 }

@@ -49,7 +49,6 @@ type Keys = ReadonlyMap<string, { readonly request: string; readonly id: bigint 
 const assignedIdMax = 2n ** 52n;
 
 export class Garden {
-  static readonly empty = Garden.limitedTo(Number.POSITIVE_INFINITY);
   /** Equal for equal gardens. */
   readonly fingerprint: string;
 
@@ -73,6 +72,12 @@ export class Garden {
   }
 
   take(call: Call, user = ""): Outcome {
+    const result = this.#decide(call, user);
+    return typeof result === "string" ? { garden: this, response: result } : result;
+  }
+
+  /** Only a response if nothing changes. */
+  #decide(call: Call, user: string): Outcome | string {
     switch (call.kind) {
       case "create":
         return this.#create(call, user);
@@ -84,46 +89,49 @@ export class Garden {
         return this.#delete(call, user);
       case "get": {
         const found = this.#find(call.id);
-        return this.#unchanged(found ? `200 ${render(found)}` : "404");
+        return found ? `200 ${render(found)}` : "404";
       }
       case "count":
-        return this.#unchanged(`200 ${(call.of === "plants" ? this.plants : this.events).length}`);
+        return `200 ${(call.of === "plants" ? this.plants : this.events).length}`;
       case "events": {
         const isGone = call.after > this.events.length;
-        return this.#unchanged(isGone ? "410" : `200 ${this.events.slice(call.after).join("\n")}`);
+        return isGone ? "410" : `200 ${this.events.slice(call.after).join("\n")}`;
       }
-      case "list":
-        return this.#list(call);
+      case "list": {
+        const rest = this.plants.filter(({ id }) => call.after === undefined || id > call.after);
+        const page = rest.slice(0, call.limit);
+        const next = page.length < rest.length ? ` next ${page.at(-1)?.id}` : "";
+        return `200${next} [${page.map((plant) => render(plant, call.include))}]`;
+      }
     }
   }
 
-  #create(call: CallOf<"create">, user: string): Outcome {
+  #create(call: CallOf<"create">, user: string): Outcome | string {
     const { name, tag, key = "" } = call;
     const request = `${call.id} ${name} ${tag}`;
     const kept = this.keys.get(key);
-    if (kept && kept.request !== request) return this.#unchanged("422");
-    if (kept) return this.#unchanged(`201 /plants/${kept.id} replayed ${render(call)}`);
-    if (call.id !== undefined && this.#find(call.id)) return this.#unchanged("409");
-    if (this.#isFull) return this.#unchanged("507");
+    if (kept && kept.request !== request) return "422";
+    if (kept) return `201 /plants/${kept.id} replayed ${render(call)}`;
+    if (call.id !== undefined && this.#find(call.id)) return "409";
+    if (this.#isFull) return "507";
     const id = call.id ?? this.lastId + 1n;
-    if (call.id === undefined && id > assignedIdMax) return this.#unchanged("409");
+    if (call.id === undefined && id > assignedIdMax) return "409";
     const keys = key === "" ? this.keys : new Map(this.keys).set(key, { request, id });
     return { garden: this.#with({ id, name, tag }, user, keys), response: created(id, call) };
   }
 
-  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">, user: string): Outcome {
+  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">, user: string): Outcome | string {
     const found = this.#find(id);
-    if ((isForNew && found) || !matches(ifMatch, found)) return this.#unchanged("412");
+    if ((isForNew && found) || !matches(ifMatch, found)) return "412";
     if (found) return this.#replace(found, { name, tag }, user);
-    if (this.#isFull) return this.#unchanged("507");
+    if (this.#isFull) return "507";
     return { garden: this.#with({ id, name, tag }, user), response: created(id, { name, tag }) };
   }
 
-  #patch({ id, ifMatch, ...change }: CallOf<"patch">, user: string): Outcome {
+  #patch({ id, ifMatch, ...change }: CallOf<"patch">, user: string): Outcome | string {
     const found = this.#find(id);
-    if (!found) return this.#unchanged("404");
-    if (!matches(ifMatch, found)) return this.#unchanged("412");
-    return this.#replace(found, change, user);
+    if (!found) return "404";
+    return matches(ifMatch, found) ? this.#replace(found, change, user) : "412";
   }
 
   #replace(found: Plant, change: Partial<Content>, user: string): Outcome {
@@ -133,23 +141,12 @@ export class Garden {
     return { garden, response: `200 ${render({ name, tag })}` };
   }
 
-  #delete({ id, ifMatch }: CallOf<"delete">, user: string): Outcome {
+  #delete({ id, ifMatch }: CallOf<"delete">, user: string): Outcome | string {
     const found = this.#find(id);
-    if (!found) return this.#unchanged("404");
-    if (!matches(ifMatch, found)) return this.#unchanged("412");
+    if (!found) return "404";
+    if (!matches(ifMatch, found)) return "412";
     const event = renderEvent("plant.deleted", user, found);
     return { garden: this.#after(event, this.#without(id)), response: "204" };
-  }
-
-  #list({ after, limit, include }: List): Outcome {
-    const rest = this.plants.filter(({ id }) => after === undefined || id > after);
-    const page = rest.slice(0, limit);
-    const next = page.length < rest.length ? ` next ${page.at(-1)?.id}` : "";
-    return this.#unchanged(`200${next} [${page.map((plant) => render(plant, include))}]`);
-  }
-
-  #unchanged(response: string): Outcome {
-    return { garden: this, response };
   }
 
   get #isFull(): boolean {

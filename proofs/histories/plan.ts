@@ -4,21 +4,7 @@ import type { Call, Content, List, Seen } from "./garden-model.ts";
 
 export const callsMin = 10;
 const callsMax = 25;
-
-const counted = 2n ** 52n;
-const idChoices: readonly (readonly bigint[])[] = [
-  [1n, 2n, 3n, 4n],
-  [1n, 2n, 3n, 4n],
-  [-(2n ** 63n), -1n, 0n, 2n, 2n ** 53n + 1n, 2n ** 63n - 1n],
-  // Around the limit up to which chosen ids raise the counter of assigned ones.
-  [counted - 1n, counted, counted + 1n, counted + 2n, counted + 3n],
-];
-
-/** What the clients of a garden share: how many of ten calls are reads, and the ids they choose. */
-export function drawHabits(dice: Dice) {
-  return { reads: [2, 4, 8][dice(3)] ?? 4, ids: idChoices[dice(idChoices.length)] ?? [] };
-}
-
+const ids = [1n, 2n, 3n, 4n];
 const keysCount = 3;
 /** Few, so that cached responses are used. */
 const usualLists: readonly List[] = [
@@ -28,33 +14,36 @@ const usualLists: readonly List[] = [
   { kind: "list" },
 ];
 
-/** The calls of one client. */
+/** The calls of one client. `reads` is how many of ten calls are reads. */
 export function* plan(
   number: number,
   dice: Dice,
-  { reads, ids }: ReturnType<typeof drawHabits>,
-  { seenIds, seen }: Notebook,
+  reads: number,
+  { seen }: Notebook,
 ): Generator<Call> {
   const pick = <Item>(items: readonly Item[]) => items[dice(items.length)] as Item;
-  const pickSeenId = () => seenIds[dice(seenIds.length)] ?? pick(ids);
+  const pickSeenId = () => pick(seen)?.id ?? pick(ids);
   /** The latest entity tag of that plant, or any. */
   const pickSeen = (id: bigint): { ifMatch?: Seen } => {
     const latest = dice(6) > 0 ? seen.findLast((each) => each.id === id) : undefined;
     const ifMatch = latest ?? pick(seen);
     return ifMatch ? { ifMatch } : {};
   };
-  const pickCount = (): Call => ({ kind: "count", of: dice(2) ? "plants" : "lastEvent" });
   const pickRead = (): Call => {
-    if (dice(4) === 0) return dice(3) ? { kind: "get", id: pickSeenId() } : pickCount();
-    if (dice(4) === 0) return { kind: "events", after: dice(6) };
-    if (dice(4) > 0) return pick(usualLists);
     const after = dice(3) === 0 ? { after: pickSeenId() } : {};
-    return { kind: "list", include: "id", limit: 1 + dice(3), ...after };
+    return pick<() => Call>([
+      () => pick(usualLists),
+      () => pick(usualLists),
+      () => ({ kind: "list", include: "id", limit: 1 + dice(3), ...after }),
+      () => ({ kind: "events", after: dice(6) }),
+      () => ({ kind: "get", id: pickSeenId() }),
+      () => ({ kind: "count", of: dice(2) ? "plants" : "lastEvent" }),
+    ])();
   };
   /** A key mostly comes with the same request, whichever client sends it. */
   const pickKeyed = (): Call => {
     const key = dice(keysCount);
-    const id = key === 0 ? { id: ids[0] as bigint } : {};
+    const id = key === 0 ? { id: 1n } : {};
     const name = dice(6) === 0 ? `key ${key}, other` : `key ${key}`;
     return { kind: "create", name, tag: "", ...id, key: `key-${key}` };
   };

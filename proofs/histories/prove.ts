@@ -8,7 +8,7 @@ import { Deployment, type Layout } from "../deployment.ts";
 import { prove, type Trial } from "../proof.ts";
 import { Client, type Notebook } from "./client.ts";
 import { check } from "./linearization.ts";
-import { callsMin, drawHabits, plan } from "./plan.ts";
+import { callsMin, plan } from "./plan.ts";
 
 /**
  * `killed`: an instance is killed and restarted. `cut off`: PostgreSQL closes all connections of
@@ -51,15 +51,15 @@ export async function tryHistory(
   trouble: Trouble,
 ): Promise<Trial> {
   const dice = makeDice(spread(seed));
-  const habits = drawHabits(dice);
+  const reads = [2, 4, 8][dice(3)] as number;
   const tokens = await deployment.takeGarden();
-  const notebook: Notebook = { tokens, operations: [], seenIds: [], seen: [], faults: [] };
+  const notebook: Notebook = { tokens, operations: [], seen: [], faults: [] };
   const { operations, faults } = notebook;
   const clients = clientsMin + dice(clientsMax - clientsMin + 1);
   const running = Array.from({ length: clients }, (_, index) => {
     const ownDice = makeDice(spread(seed * 100 + index));
     const client = new Client(`client ${index}`, deployment, notebook, ownDice);
-    return client.run(plan(index, ownDice, habits, notebook));
+    return client.run(plan(index, ownDice, reads, notebook));
   });
   if (trouble !== "none") {
     // At a random moment of the work.

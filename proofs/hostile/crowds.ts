@@ -1,18 +1,17 @@
 /** The crowds that try to stop the service or hold up others: a few lines each. */
+import { writeRequest } from "../kept-connection.ts";
 
 export interface Crowd {
   /** How many connections there are at once; 600 by default. */
   readonly connections?: number;
   /** What a connection sends. `turn` counts all requests of the crowd. */
   readonly send: (token: string, turn: number) => string;
-  /** In place of a token: the path of the API reference's library, or a JWT to be completed. */
-  readonly gets?: "library" | "forged JWT";
+  /** In place of tokens, `send` gets a JWT to be completed. */
+  readonly isForging?: boolean;
   /** After a response, a connection waits until the service closes it, instead of sending again. */
   readonly isWaiting?: boolean;
-  /** Slow ones take a part now and then. */
-  readonly reads?: "never" | "slowly";
-  /** Sent on each connection every second. */
-  readonly drip?: string;
+  /** It never reads its responses. */
+  readonly isUnread?: boolean;
   /** How many users the crowd has, all in the same garden; one by default. */
   readonly users?: number;
   /** How many plants are in the garden, and what they're called. */
@@ -21,31 +20,23 @@ export interface Crowd {
   /** Meanwhile, another user creates plants with long names in that garden. */
   readonly isWritten?: boolean;
   readonly durationMs?: number;
-  /** What `/healthz` may take in the median if other than usual, and other calls in proportion. */
-  readonly medianMsMax?: number;
-  /** By how much a process may grow, and how long a connection may stay open. */
+  /** The quiet user may wait longer. */
+  readonly isHeavy?: boolean;
+  /** By how much a process may grow. */
   readonly grownMbMax?: number;
-  readonly openMsMax?: number;
-}
-
-const json = "Content-Type: application/json";
-
-function request(line: string, token: string, headers: readonly string[] = [], body?: string) {
-  const lines = [`${line} HTTP/1.1`, "Host: a", ...headers];
-  if (token !== "") lines.push(`Authorization: Bearer ${token}`);
-  if (body !== undefined) lines.push(json, `Content-Length: ${Buffer.byteLength(body)}`);
-  return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
 }
 
 export const longPlant = `{"name":"${"🌱".repeat(200)}"}`;
 const plants = 20_000;
 const unfinished = (token: string) =>
-  request("POST /plants", token, [], " ".repeat(65_536)).slice(0, -16);
+  writeRequest("POST /plants", { token, body: " ".repeat(65_536) }).slice(0, -16);
 const randomId = () => Math.floor(Math.random() * 2 ** 52);
 const randomPlant = () => `{"name":"${"🌱".repeat(150)}","id":${randomId()}}`;
-const oneByteChunks = `${request("POST /plants", "", [json, "Transfer-Encoding: chunked"])}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
-const fiveKilobytes = request("POST /plants", "", [], " ".repeat(5_000));
-const oneMebibyte = request("POST /plants/bulk", "", [], " ".repeat(1_048_576));
+const token = "";
+const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+const oneByteChunks = `${writeRequest("POST /plants", { token, headers: chunked })}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const fiveKilobytes = writeRequest("POST /plants", { token, body: " ".repeat(5_000) });
+const oneMebibyte = writeRequest("POST /plants/bulk", { token, body: " ".repeat(1_048_576) });
 
 /** Each holds up something else, if the service lets it. */
 export const crowds: Readonly<Record<string, Crowd>> = {
@@ -54,67 +45,62 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     // They are all refused after 15 seconds.
     ...{ durationMs: 20_000, grownMbMax: 100 },
   },
-  "unfinished heads": {
-    ...{ connections: 5_000, isWaiting: true, drip: "X: y\r\n" },
-    send: () => "GET /plants HTTP/1.1\r\n",
-    // The service closes them after 30 seconds.
-    ...{ durationMs: 41_000, openMsMax: 36_000 },
-  },
-  "5,000 unread copies of the library, no token": {
-    ...{ connections: 5_000, gets: "library", send: (path) => request(`GET ${path}`, "") },
-    ...{ reads: "never", medianMsMax: 250, grownMbMax: 150 },
-  },
   "bodies of one-byte chunks, no token": {
-    ...{ connections: 100, send: () => oneByteChunks, medianMsMax: 250 },
+    ...{ connections: 100, send: () => oneByteChunks, isHeavy: true },
   },
   "kept connections with bodies of 5 KB, no token": {
-    ...{ connections: 8_000, send: () => fiveKilobytes, medianMsMax: 250 },
+    ...{ connections: 8_000, send: () => fiveKilobytes, isHeavy: true },
   },
   "bodies of 1 MiB, no token": {
-    ...{ connections: 2_000, send: () => oneMebibyte, medianMsMax: 250, grownMbMax: 150 },
+    ...{ connections: 2_000, send: () => oneMebibyte, isHeavy: true, grownMbMax: 150 },
   },
   "unknown tokens": {
-    send: (_, turn) => request("GET /plants", `plant_${String(turn).padStart(49, "0")}`),
+    send: (_, turn) =>
+      writeRequest("GET /plants", { token: `plant_${String(turn).padStart(49, "0")}` }),
   },
   "JWTs with a wrong signature": {
-    gets: "forged JWT",
-    send: (jwt, turn) => request("GET /plants", `${jwt}${String(turn).padStart(12, "0")}`),
+    isForging: true,
+    send: (jwt, turn) =>
+      writeRequest("GET /plants", { token: `${jwt}${String(turn).padStart(12, "0")}` }),
   },
   "bulks with ids, keys and long names": {
     connections: 240,
     send(token) {
       const body = `[${Array.from({ length: 256 }, randomPlant)}]`;
-      return request("POST /plants/bulk", token, [`Idempotency-Key: ${randomId()}`], body);
+      const headers = { "Idempotency-Key": String(randomId()) };
+      return writeRequest("POST /plants/bulk", { token, headers, body });
     },
   },
   "HEADs of 1,000 plants": {
     plants,
-    send: (token, turn) => request(`HEAD /plants?limit=1000&after=${turn % 18_000}`, token),
+    send: (token, turn) =>
+      writeRequest(`HEAD /plants?limit=1000&after=${turn % 18_000}`, { token }),
   },
-  "slow readers": {
+  "unread lists": {
     // A list of 7.4 MB: more than the kernel buffers for a connection.
     ...{ connections: 400, users: 4, plants: 6_000, plantName: "🌱".repeat(195) },
-    ...{ send: (token) => request("GET /plants", token), reads: "slowly", grownMbMax: 100 },
+    ...{ send: (token) => writeRequest("GET /plants", { token }), isUnread: true, grownMbMax: 100 },
   },
-  searches: { plants, send: (token, turn) => request(`GET /plants?q=none${turn}`, token) },
+  searches: { plants, send: (token, turn) => writeRequest(`GET /plants?q=none${turn}`, { token }) },
   "listeners that never read": {
-    ...{ connections: 2_560, users: 40, isWritten: true, reads: "never" },
-    send: (token) => request("GET /events", token, ["Accept: text/event-stream"]),
+    ...{ connections: 2_560, users: 40, isWritten: true, isUnread: true },
+    send: (token) =>
+      writeRequest("GET /events", { token, headers: { Accept: "text/event-stream" } }),
     ...{ durationMs: 12_000, grownMbMax: 100 },
   },
 };
 
 /** Ten times as many of these as the service can serve; the garden has 3,000 plants. */
 export const overloads: Readonly<Record<string, Crowd>> = {
-  creates: { send: (token) => request("POST /plants", token, [], '{"name":"Fern"}') },
+  creates: { send: (token) => writeRequest("POST /plants", { token, body: '{"name":"Fern"}' }) },
   // So many that caching them doesn't help.
   "lists of 1,000": {
-    send: (token, turn) => request(`GET /plants?limit=1000&after=${turn % 997}`, token),
+    send: (token, turn) => writeRequest(`GET /plants?limit=1000&after=${turn % 997}`, { token }),
   },
   "creates and lists of 20": {
     send: (token, turn) =>
       turn % 2 === 0
-        ? request("POST /plants", token, [], '{"name":"Fern"}')
-        : request("GET /plants?limit=20", token),
+        ? writeRequest("POST /plants", { token, body: '{"name":"Fern"}' })
+        : writeRequest("GET /plants?limit=20", { token }),
   },
 };

@@ -17,8 +17,6 @@ export interface FloodOrder {
 export interface FloodReport {
   /** How many responses had each status. */
   readonly statuses: Record<string, number>;
-  /** How long a connection was open, at most. */
-  readonly openMs: number;
   /** How many good responses came within a second, per second. */
   readonly goodPerSecond: number;
 }
@@ -26,9 +24,6 @@ export interface FloodReport {
 /** One connection, and the next after it. */
 interface Member {
   readonly number: number;
-  /** Absent while it isn't connected. */
-  socket: Socket<Member> | undefined;
-  openedAtMs: number;
   sentAtMs: number;
   status: string;
   /** A head of which a part is still missing: the runtime may send `HTTP/1.1 ` alone. */
@@ -36,53 +31,43 @@ interface Member {
   /** How many bytes of a response are missing; `undefined` until its head is there. */
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
-  unsent: Buffer | undefined;
+  unsent: Buffer;
 }
 
 const returnMs = 5;
 const retryMs = 1_000;
 const goodMs = 1_000;
-/** How often slow readers take what has arrived: each once in ten seconds. */
-const slowStepMs = 100;
-const slowSteps = 100;
 
-const order = JSON.parse(process.argv[2] ?? "") as FloodOrder;
+const { tokens, ports, ...order } = JSON.parse(process.argv[2] ?? "") as FloodOrder;
 const crowd = (crowds[order.crowd] ?? overloads[order.crowd]) as Crowd;
-const { isWaiting, reads, drip } = crowd;
-const { tokens, ports, isPatient } = order;
+const { isWaiting, isUnread } = crowd;
 const hasBodies = !crowd.send("", 0).startsWith("HEAD");
 const startedAtMs = performance.now();
 const statuses: Record<string, number> = {};
-let [openMs, good, turn] = [0, 0, 0];
+let [good, turn] = [0, 0];
 /** Ends a head, and after it only the last chunk: there is none in JSON. */
 const blankLine = Buffer.from("\r\n\r\n");
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** A connection that has sent and received nothing. */
-const between = { status: "", head: noBytes, missing: undefined, unsent: undefined };
-
 const handlers = {
-  open(socket: Socket<Member>) {
-    socket.data.socket = socket;
-    sendNext(socket);
-  },
+  open: sendNext,
   data(socket: Socket<Member>, piece: Buffer) {
     const member = socket.data;
     const bytes = member.head.length > 0 ? Buffer.concat([member.head, piece]) : piece;
     if (member.missing === undefined) {
       member.head = bytes.includes(blankLine) ? noBytes : bytes;
-      if (member.head.length > 0 || bytes.length === 0) return;
+      if (member.head.length > 0) return;
       const head = bytes.toString("latin1", 0, 1_024);
       member.status = head.slice(9, 12);
       statuses[member.status] = (statuses[member.status] ?? 0) + 1;
       // Crowds that don't read are there to stay.
-      if (reads && member.status === "503") return void socket.terminate();
+      if (isUnread && member.status === "503") return void socket.terminate();
       const length = /^content-length: (\d+)/im.exec(head)?.[1] ?? Number.POSITIVE_INFINITY;
       const hasBody = member.status !== "204" && hasBodies;
       member.missing = bytes.indexOf(blankLine) + 4 + (hasBody ? Number(length) : 0);
     }
     member.missing -= bytes.length;
-    if (reads) return void socket.pause();
+    if (isUnread) return void socket.pause();
     const isChunked = member.missing === Number.POSITIVE_INFINITY;
     if (isChunked ? !bytes.subarray(-4).equals(blankLine) : member.missing > 0) return;
     member.missing = undefined;
@@ -91,73 +76,52 @@ const handlers = {
     else if (!isWaiting) sendNext(socket);
   },
   drain(socket: Socket<Member>) {
-    if (socket.data.unsent) send(socket, socket.data.unsent);
+    send(socket, socket.data.unsent);
   },
-  close(socket: Socket<Member>) {
-    const member = socket.data;
-    // It was never open.
-    if (member.socket !== socket) return;
-    noteStay(member);
-    member.socket = undefined;
-    if (!isWaiting) setTimeout(come, isRefused(member) ? retryMs : returnMs, member);
+  close({ data }: Socket<Member>) {
+    const wasOpen = data.sentAtMs > 0;
+    const pauseMs = isRefused(data) ? retryMs : returnMs;
+    if (wasOpen && !isWaiting) setTimeout(come, pauseMs, data.number);
   },
   error() {},
 };
 
 function isRefused({ status }: Member): boolean {
-  return status === "503" && (isPatient === true || reads !== undefined);
+  return status === "503" && (order.isPatient || isUnread) === true;
 }
 
 function sendNext(socket: Socket<Member>): void {
   const member = socket.data;
-  if (member.socket !== socket) return;
   member.sentAtMs = performance.now();
   send(socket, Buffer.from(crowd.send(tokens[member.number % tokens.length] ?? "", turn++)));
 }
 
 function send(socket: Socket<Member>, bytes: Buffer): void {
-  const sent = Math.max(socket.write(bytes), 0);
-  socket.data.unsent = sent < bytes.length ? bytes.subarray(sent) : undefined;
+  socket.data.unsent = bytes.subarray(Math.max(socket.write(bytes), 0));
 }
 
-async function come(member: Member): Promise<void> {
-  const port = ports[member.number % ports.length] as number;
-  Object.assign(member, { openedAtMs: performance.now(), ...between });
+async function come(number: number): Promise<void> {
+  const port = ports[number % ports.length] as number;
+  const data = {
+    number,
+    sentAtMs: 0,
+    status: "",
+    head: noBytes,
+    missing: undefined,
+    unsent: noBytes,
+  };
   try {
-    await Bun.connect({ hostname: "127.0.0.1", port, socket: handlers, data: member });
+    await Bun.connect<Member>({ hostname: "127.0.0.1", port, socket: handlers, data });
   } catch {
-    if (!isWaiting) setTimeout(come, retryMs, member);
+    if (!isWaiting) setTimeout(come, retryMs, number);
   }
 }
 
-function noteStay({ socket, openedAtMs }: Member): void {
-  if (socket) openMs = Math.max(openMs, Math.round(performance.now() - openedAtMs));
-}
-
-const members = Array.from({ length: order.connections }, (_, number): Member => {
-  return { number, socket: undefined, openedAtMs: 0, sentAtMs: 0, ...between };
-});
-// Patient ones don't overrun the kernel's queue.
-for (const member of members) {
-  if (isPatient) setTimeout(come, Math.floor(member.number / 50) * 30, member);
-  else come(member);
-}
-if (reads === "slowly") {
-  let step = 0;
-  setInterval(() => {
-    step = (step + 1) % slowSteps;
-    for (let at = step; at < members.length; at += slowSteps) members[at]?.socket?.resume();
-  }, slowStepMs);
-}
-if (drip !== undefined) {
-  setInterval(() => {
-    for (const { socket } of members) socket?.write(drip);
-  }, 1_000);
+for (let number = 0; number < order.connections; number++) {
+  // Patient ones don't overrun the kernel's queue.
+  setTimeout(come, order.isPatient ? Math.floor(number / 50) * 30 : 0, number);
 }
 for await (const _ of Bun.stdin.stream());
-members.forEach(noteStay);
 const goodPerSecond = (good * 1_000) / (performance.now() - startedAtMs);
-process.stdout.write(
-  `${JSON.stringify({ statuses, openMs, goodPerSecond } satisfies FloodReport)}\n`,
-);
+process.stdout.write(`${JSON.stringify({ statuses, goodPerSecond } satisfies FloodReport)}\n`);
 process.exit(0);

@@ -1,4 +1,5 @@
 /** A user who calls all the time, each kind of call over connections of its own, and measures. */
+import type { RunningService } from "../../test/end-to-end/running-service.ts";
 import { KeptConnection, writeRequest } from "../kept-connection.ts";
 
 /** Of each kind, so that every thread and instance has some. */
@@ -11,7 +12,7 @@ const warmUpMs = 500;
  * and how many responses had each status; 0 is no response.
  */
 export async function startQuietUser(
-  ports: readonly number[],
+  services: readonly RunningService[],
   token: string,
   body = '{"name":"Fern"}',
 ) {
@@ -24,20 +25,17 @@ export async function startQuietUser(
   const statuses: Record<string, number> = {};
   let [isWarm, isOver] = [false, false];
 
-  async function call(port: number, name: keyof typeof times): Promise<void> {
+  async function call(address: RunningService, name: keyof typeof times): Promise<void> {
     let connection: KeptConnection | undefined;
     while (!isOver) {
       const startedAtMs = performance.now();
-      let status = 0;
-      try {
-        if (!connection || connection.isOver) connection = await KeptConnection.open({ port });
-        ({ status } = await connection.ask(requests[name]));
-      } catch {
-        connection?.close();
-        connection = undefined;
+      if (!connection || connection.isOver) {
+        connection = await KeptConnection.open(address).catch(() => undefined);
       }
+      const response = await connection?.ask(requests[name]).catch(() => undefined);
       if (isWarm) {
         times[name].push(performance.now() - startedAtMs);
+        const status = response?.status ?? 0;
         statuses[status] = (statuses[status] ?? 0) + 1;
       }
       await Bun.sleep(pauseMs);
@@ -45,12 +43,10 @@ export async function startQuietUser(
     connection?.close();
   }
 
-  const first = await KeptConnection.open({ port: ports[0] as number });
-  await first.ask(writeRequest("PUT /plants/1", { token, body }));
-  first.close();
+  await services[0]?.call("PUT /plants/1", { token, body });
   const calling = Array.from({ length: connectionsCount }, (_, each) => {
-    const port = ports[each % ports.length] as number;
-    return [call(port, "healthz"), call(port, "get"), call(port, "create")];
+    const service = services[each % services.length] as RunningService;
+    return [call(service, "healthz"), call(service, "get"), call(service, "create")];
   });
   await Bun.sleep(warmUpMs);
   isWarm = true;

@@ -4,12 +4,23 @@
  * cost, on each engine.
  */
 import type { Socket } from "bun";
-import { makeToken, startService, waitFor } from "../../test/end-to-end/running-service.ts";
+import { makeDice, spread } from "../../test/dice.ts";
+import {
+  callAnew,
+  makeToken,
+  type RunningService,
+  startService,
+  waitFor,
+} from "../../test/end-to-end/running-service.ts";
+import { EventStreamReader, type SeenEvent } from "../../test/event-reader.ts";
+import { auditGarden, readLog } from "../audit.ts";
 import { type Engine, makePlace } from "../audited-store.ts";
-import { KeptConnection, writeRequest } from "../kept-connection.ts";
+import { Deployment, type Layout, type RestartingService } from "../deployment.ts";
+import { makeSteadyCaller, writeRequest } from "../kept-connection.ts";
+import { Ledger } from "../ledger.ts";
 import { processorMs, residentMb } from "../process-use.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
-import { followEvents } from "./consumer.ts";
+import { Workload } from "../workload.ts";
 import { forwardUnderKills } from "./forwarder.ts";
 
 const [delayMsMax, idleMbMax, idleProcessorsMax] = [500, 250, 0.05];
@@ -18,15 +29,81 @@ const creates = 200;
 const idleMs = 60_000;
 /** Fewer than a token may have. */
 const streamsPerToken = 32;
-/** So many connections are opened at once. */
+/** So many connections are opened at once; a whole number of these. */
 const openedAtOnce = 250;
 const [arrivalMsMax, retryMs] = [5_000, 1_000];
+
+const clients = 4;
+/** Half of the connections end while they catch up, the others often wait for events. */
+const [shortMs, longMs] = [20, 600];
+const killEveryMs = 1_000;
 
 /** A consumer on each engine. */
 export async function followBoth(disconnects: number, seed: number): Promise<Trial> {
   const sqlite = await followEvents({ engine: "sqlite", threads: [2] }, disconnects, seed);
   const postgres = await followEvents({ engine: "postgres", threads: [1, 1] }, disconnects, seed);
   return joinTrials([sqlite, postgres]);
+}
+
+/**
+ * A consumer follows a garden's events, is disconnected at random, and resumes at any instance,
+ * while clients write and instances are killed. It must see every event once, and in order.
+ */
+async function followEvents(layout: Layout, disconnects: number, seed: number): Promise<Trial> {
+  const deployment = await Deployment.start(layout);
+  const [{ token } = { token: "" }] = await deployment.takeGarden();
+  const ledger = new Ledger();
+  const dice = makeDice(spread(seed));
+  const pick = () => deployment.instances[dice(deployment.instances.length)] as RestartingService;
+  const caller = makeSteadyCaller({ pickPort: () => pick().port });
+  const load = new Workload([{ token, call: caller.call }], ledger, { clients, seed });
+  const seen: SeenEvent[] = [];
+  let [disconnected, kills, isOver] = [0, 0, false];
+
+  /** One connection, until it's cut off. */
+  async function listen(forMs: number): Promise<void> {
+    const { process } = pick();
+    if (!process) return Bun.sleep(shortMs);
+    const resuming = { accept: "text/event-stream", "last-event-id": String(seen.at(-1)?.id ?? 0) };
+    const cut = new AbortController();
+    const timer = setTimeout(() => cut.abort(), forMs);
+    try {
+      const init = { token, headers: resuming, signal: cut.signal };
+      const response = await process.call("GET /events", init);
+      if (response.status !== 200) ledger.fault(`a stream got ${response.status}`);
+      disconnected++;
+      const reader = new EventStreamReader(response);
+      for (let event = await reader.next(); event; event = await reader.next()) seen.push(event);
+    } catch {
+      // It was cut off, or its instance was killed.
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function killInstances(): Promise<void> {
+    for (; !isOver; kills++) {
+      await deployment.kill(dice(deployment.instances.length));
+      await Bun.sleep(dice(2 * killEveryMs));
+    }
+  }
+
+  const killing = killInstances();
+  while (disconnected < disconnects) await listen(dice(2) === 0 ? dice(shortMs) : dice(longMs));
+  isOver = true;
+  await Promise.all([load.stop(), killing]);
+  const log = await readLog(caller, token);
+  await waitFor(async () => {
+    await listen(longMs);
+    return (seen.at(-1)?.id ?? 0) >= log.length || undefined;
+  });
+  const faults = await auditGarden(caller, token, ledger);
+  faults.push(...(await deployment.stop()));
+  const shown = seen.map(({ id, type, data }) => `${id} ${type} ${data.user} ${data.plant.tag}`);
+  const logged = log.map(({ seq, type, user, plant }) => `${seq} ${type} ${user} ${plant.tag}`);
+  const at = shown.findIndex((event, index) => event !== logged[index]);
+  if (at >= 0) faults.push(`after ${logged[at - 1]} the consumer saw ${shown[at]}`);
+  return { faults, figures: { events: log.length, disconnects: disconnected, kills } };
 }
 
 /** A listener over a raw socket, with as little work as possible. */
@@ -67,57 +144,47 @@ async function listen(port: number, token: string, stack: AsyncDisposableStack):
   return data;
 }
 
-/** A service with this many listeners, all of one garden or of one for each token. */
-async function gather(engine: Engine, instances: number, count: number, isShared: boolean) {
-  await using opening = new AsyncDisposableStack();
-  const place = opening.use(await makePlace(engine));
+/** Services with this many listeners, all of one garden or of one for each token. */
+async function gather(
+  stack: AsyncDisposableStack,
+  engine: Engine,
+  { instances = 1, count, isShared }: { instances?: number; count: number; isShared: boolean },
+) {
+  const place = stack.use(await makePlace(engine));
   const args = ["--threads", engine === "sqlite" ? "2" : "1"];
-  const start = async () => opening.use(await startService({ args, database: place.database }));
+  const start = async () => stack.use(await startService({ args, database: place.database }));
   const services = await Promise.all(Array.from({ length: instances }, start));
   const tokens: string[] = [];
   while (tokens.length * streamsPerToken < count) {
-    const user = isShared ? "user" : `user-${tokens.length}`;
-    tokens.push(await makeToken(place, user));
+    tokens.push(await makeToken(place, isShared ? "user" : `user-${tokens.length}`));
   }
-  const portOf = (number: number) => services[number % instances]?.port as number;
-  const pids = services.map(({ pid }) => pid);
   const sumOf = (measure: (pid: number) => number) =>
-    pids.reduce((sum, pid) => sum + measure(pid), 0);
+    services.reduce((sum, { pid }) => sum + measure(pid), 0);
   const beforeMb = sumOf(residentMb);
   const listeners: Listener[] = [];
   while (listeners.length < count) {
-    const length = Math.min(openedAtOnce, count - listeners.length);
-    const batch = Array.from({ length }, (_, at) => {
-      const number = listeners.length + at;
-      return listen(portOf(number), tokens[number % tokens.length] as string, opening);
+    const batch = Array.from({ length: openedAtOnce }, (_, at) => {
+      const { port = 0 } = services[at % instances] ?? {};
+      const token = tokens[(listeners.length + at) % tokens.length] ?? "";
+      return listen(port, token, stack);
     });
     listeners.push(...(await Promise.all(batch)));
   }
-  const stack = opening.move();
-  return {
-    listeners,
-    tokens,
-    portOf,
-    sumOf,
-    beforeMb,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  return { listeners, services, tokens, sumOf, beforeMb };
 }
 
 /** How long after the response to a create each of the listeners gets its event. */
 async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
-  await using gathered = await gather(engine, instances, 1_000, true);
-  const { listeners, tokens, portOf } = gathered;
-  const token = tokens[0] as string;
-  const request = writeRequest("POST /plants", { token, body: '{"name":"Fern"}' });
+  await using stack = new AsyncDisposableStack();
+  const options = { instances, count: 1_000, isShared: true };
+  const { listeners, services, tokens } = await gather(stack, engine, options);
+  const init = { token: tokens[0] as string, body: '{"name":"Fern"}' };
   const delays: number[] = [];
   for (let seq = 1; seq <= creates; seq++) {
     // At any time between two looks.
     await Bun.sleep(Math.random() * 300);
-    const connection = await KeptConnection.open({ port: portOf(seq) });
-    await connection.ask(request);
+    await callAnew(services[seq % instances] as RunningService, "POST /plants", init);
     const sinceMs = performance.now();
-    connection.close();
     const isMissing = () => listeners.some(({ last }) => last !== String(seq));
     while (isMissing() && performance.now() < sinceMs + arrivalMsMax) await Bun.sleep(5);
     for (const { last, arrivedAtMs } of listeners) {
@@ -133,8 +200,9 @@ async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
 
 /** What idle listeners cost the process. */
 async function tryIdle(engine: Engine): Promise<Trial> {
-  await using gathered = await gather(engine, 1, 10_000, false);
-  const { listeners, sumOf, beforeMb } = gathered;
+  await using stack = new AsyncDisposableStack();
+  const options = { count: 10_000, isShared: false };
+  const { listeners, sumOf, beforeMb } = await gather(stack, engine, options);
   await Bun.sleep(idleMs / 4);
   const [spentMs, startedAtMs] = [sumOf(processorMs), performance.now()];
   await Bun.sleep(idleMs);
