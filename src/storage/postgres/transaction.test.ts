@@ -74,23 +74,6 @@ test.each([
   expect(await storage.apply(group)).toHaveLength(2);
 });
 
-test("a garden that is deleted just before it is locked keeps exact counts", async () => {
-  await storage.apply([create()]);
-  await database.query(
-    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-       $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$;
-     CREATE TRIGGER wait AFTER INSERT ON gardens EXECUTE FUNCTION wait()`,
-  );
-  await intruder.query("SELECT pg_advisory_lock(7)");
-  const applying = applyPatiently(storage, [create({ id: 7n })]);
-  await waitForLock();
-  await intruder.query("DELETE FROM gardens; DELETE FROM plants; DELETE FROM events");
-  await intruder.query("SELECT pg_advisory_unlock(7)");
-  expect(await applying).toEqual([created(7n)]);
-  expect([await countPlants(), await storage.countPlants("home")]).toEqual([1, 1]);
-  await database.query("DROP TRIGGER wait ON gardens");
-});
-
 describe("a connection that is lost", () => {
   /** Ends the connection of the writes while they wait for their garden. */
   async function applyAndLose(...writes: Write[]) {
@@ -148,16 +131,6 @@ test("lists that wait at the same time each get their own plants", async () => {
       .map((id) => ({ id, name: `${garden} ${id}`, tag: "" })),
   );
   expect(pages).toEqual(expected);
-});
-
-test("a service that runs while a migration adds a column goes on", async () => {
-  const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
-  expect(await find()).toEqual([undefined, []]);
-  await database.query("ALTER TABLE tokens ADD COLUMN color text");
-  await database.query("ALTER TABLE plants ADD COLUMN color text");
-  expect(await find()).toEqual([undefined, []]);
-  await storage.apply([create()]);
-  expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
 });
 
 test.each([
