@@ -74,6 +74,23 @@ test.each([
   expect(await storage.apply(group)).toHaveLength(2);
 });
 
+test("a garden that is deleted just before it is locked keeps exact counts", async () => {
+  await storage.apply([create()]);
+  await database.query(
+    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$;
+     CREATE TRIGGER wait AFTER INSERT ON gardens EXECUTE FUNCTION wait()`,
+  );
+  await intruder.query("SELECT pg_advisory_lock(7)");
+  const applying = applyPatiently(storage, [create({ id: 7n })]);
+  await waitForLock();
+  await intruder.query("DELETE FROM gardens; DELETE FROM plants; DELETE FROM events");
+  await intruder.query("SELECT pg_advisory_unlock(7)");
+  expect(await applying).toEqual([created(7n)]);
+  expect([await countPlants(), await storage.countPlants("home")]).toEqual([1, 1]);
+  await database.query("DROP TRIGGER wait ON gardens");
+});
+
 describe("a connection that is lost", () => {
   /** Ends the connection of the writes while they wait for their garden. */
   async function applyAndLose(...writes: Write[]) {
