@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Client } from "pg";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
@@ -182,4 +183,32 @@ test("a store goes to PostgreSQL, and tokens, keys, ids and events go on", async
   expect(events).toMatchObject([{ seq: 8, plant: { id: 3, name: "next" } }]);
   const { plants } = await (await service.call("GET /me", { token })).json();
   expect(plants).toBe(6);
+});
+
+test("a copy that is interrupted leaves nothing, and can be run again", async () => {
+  copyFileSync(small, file);
+  await using database = await makeDatabase();
+  await fillStore(database.url, 0);
+  // It gets no further than to its first plants.
+  const intruder = new Client(database.url);
+  await intruder.connect();
+  await intruder.query("BEGIN; LOCK TABLE plants IN SHARE MODE");
+  // However short the time limit of requests is.
+  const args = ["copy", file, database.url, "--database-statement-timeout-ms", "100"];
+  const copying = runInProcess(args);
+  await waitFor(async () => {
+    const [found] = await database.query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+         AND wait_event_type = 'Lock' AND query LIKE '%INTO plants (%'
+         AND now() - query_start > interval '200 ms'`,
+    );
+    return found;
+  });
+  process.emit("SIGINT");
+  const errors = "plantstore: Stopped. Nothing was changed.\n";
+  expect(await copying).toEqual({ exitCode: 130, out: "", errors });
+  await intruder.end();
+  expect(await countPlants(database.url)).toBe(0);
+  expect(await runInProcess(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
+  expect(await countPlants(database.url)).toBe(900);
 });
