@@ -1,4 +1,4 @@
-/** Connections that are lost or lead to the wrong server, and outages. */
+/** Connections that are lost, fall silent or lead to the wrong server, and outages. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { FaultyProxy } from "../../../test/faulty-proxy.ts";
@@ -21,9 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-async function open(): Promise<void> {
+async function open(poolSize = 1): Promise<void> {
   proxy = await FaultyProxy.open(database.url);
-  storage = await openPostgres(proxy.url, { isServing: true, limits });
+  storage = await openPostgres(proxy.url, { isServing: true, limits: { ...limits, poolSize } });
 }
 
 afterEach(async () => {
@@ -111,6 +111,22 @@ test("… or fail after the connect timeout, and later ones with one try; a ping
   expect(proxy.connections).toBe(1);
   proxy.isUp = true;
   expect(await list()).toEqual([]);
+});
+
+test("when one connection falls silent, the others are replaced with it", async () => {
+  await open(4);
+  // Several at once, each with a connection of its own.
+  await Promise.all([list(), storage.apply([create()]), storage.list("home", 0n, 99)]);
+  expect(storage.pool?.().idle).toBeGreaterThan(1);
+  proxy.silence();
+  proxy.connections = 0;
+  {
+    using _ = skipTime();
+    expect(await list().catch(codeOf)).toBe("unavailable");
+  }
+  // At once, on a new connection: another silent one would fail, too.
+  expect(await list()).toHaveLength(1);
+  expect(proxy.connections).toBeGreaterThan(0);
 });
 
 test("a new connection to a server that takes no writes is dropped", async () => {
