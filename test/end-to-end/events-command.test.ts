@@ -103,15 +103,6 @@ test("--last, --since, --user and --plant choose events", async () => {
   expect(seqsOf((await run("--last 1000")).out)).toEqual(count(2_001, 2_502));
 });
 
-test("a gap in what is kept ends it, with what comes before", async () => {
-  const { run, call } = await openGarden("gap");
-  await call("POST /plants/bulk", ferns(4));
-  using database = new Database(service.database);
-  database.run("DELETE FROM events WHERE garden = 'gap' AND seq = 3");
-  const { exitCode, out } = await run();
-  expect([exitCode, seqsOf(out)]).toEqual([1, [1, 2]]);
-});
-
 test("events that a service doesn't keep are reported in one line", async () => {
   await using quiet = await serveHere({ events: "off" });
   const env = { PLANTSTORE_URL: quiet.url, PLANTSTORE_TOKEN: quiet.token };

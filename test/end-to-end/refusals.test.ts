@@ -77,10 +77,6 @@ const roles = {
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO refused_partial; " +
     "REVOKE DELETE ON plants FROM refused_partial",
   refused_reader: "ALTER ROLE refused_reader SET default_transaction_read_only = on",
-  refused_older:
-    "CREATE FUNCTION public.version() RETURNS text LANGUAGE sql AS " +
-    "$$ SELECT 'PostgreSQL 14.9 on a machine' $$; " +
-    "ALTER ROLE refused_older SET search_path = public, pg_catalog",
 };
 for (const [role, statements] of Object.entries(roles)) {
   await full.query(`CREATE ROLE ${role} LOGIN PASSWORD '${serverPassword}'; ${statements}`);
@@ -115,7 +111,6 @@ const places: Record<string, string> = {
   "NO-RIGHTS": asRole("refused_rightless", empty),
   "FEW-RIGHTS": asRole("refused_partial", full),
   "READ-ONLY": asRole("refused_reader", full),
-  "OLD-SERVER": asRole("refused_older", full),
   CERT: certificate("server.pem"),
   "OTHER-KEY": certificate("renewed-key.pem"),
 };
@@ -180,7 +175,6 @@ const refused: readonly Refusal[] = [
   ["serve --port 0 --database NO-RIGHTS", 1, "the role lacks rights"],
   ["serve --port 0 --database FEW-RIGHTS", 1, "the role lacks rights: DELETE on plants"],
   ["serve --port 0 --database READ-ONLY", 1, "takes no writes"],
-  ["serve --port 0 --database OLD-SERVER", 1, "it is PostgreSQL 14, and 15 or later is"],
   ["serve --port 0 --database SILENT --database-connect-timeout-ms 100", 1, "doesn't respond"],
   ["serve --jwt-issuer https://login.example", 2, "--jwt-audience is missing"],
   ["serve --tls-cert CERT", 2, "--tls-key is missing"],

@@ -36,15 +36,6 @@ test("browsers are told to stay with https, and those of a service without it ar
   expect((await plain.call("GET /")).headers.has("strict-transport-security")).toBe(false);
 });
 
-test("commands that are called with http name https", async () => {
-  const url = service.url.replace("https", "http");
-  const variables = { PLANTSTORE_URL: url, PLANTSTORE_TOKEN: service.token };
-  for (const line of ["plants list", "health"]) {
-    const { exitCode, errors } = await runInProcess(line, variables);
-    expect([exitCode, errors]).toEqual([6, expect.stringContaining(`Is it ${service.url}?`)]);
-  }
-});
-
 test("commands that don't know the certificate's authority don't trust it, and say so", async () => {
   const args = (host: string) => ["plants", "list", "--url", `https://${host}:${service.port}`];
   const variables = { PLANTSTORE_TOKEN: service.token };

@@ -340,20 +340,4 @@ describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
     const remove = () => pooler.stop().then(drop);
     return { address: pooler.url, execute: query, remove };
   });
-
-  test("names that a pooler lets us give, and then does not know, are done without", async () => {
-    await using database = await makeDatabase();
-    await database.query(
-      `ALTER DATABASE ${database.name} SET plan_cache_mode = force_generic_plan`,
-    );
-    const pooler = await startPooler(database.url);
-    const storage = await openStorage(pooler.url, { isServing: true });
-    for (let count = 1; count <= 20; count++) {
-      expect(await storage.apply([create(), keyed(`k${count}`)])).toHaveLength(2);
-      expect(await storage.list("home", undefined, 99)).toHaveLength(2 * count);
-    }
-    await Promise.all(times(20, (index) => storage.list("home", BigInt(index), 1)));
-    await storage.close();
-    await pooler.stop();
-  });
 });

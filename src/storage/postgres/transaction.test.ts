@@ -150,16 +150,6 @@ test("lists that wait at the same time each get their own plants", async () => {
   expect(pages).toEqual(expected);
 });
 
-test("a service that runs while a migration adds a column goes on", async () => {
-  const find = () => Promise.all([storage.findToken("h"), storage.listTokens()]);
-  expect(await find()).toEqual([undefined, []]);
-  await database.query("ALTER TABLE tokens ADD COLUMN color text");
-  await database.query("ALTER TABLE plants ADD COLUMN color text");
-  expect(await find()).toEqual([undefined, []]);
-  await storage.apply([create()]);
-  expect(await storage.list("home", undefined, 1)).toMatchObject([{ id: 1n }]);
-});
-
 test.each([
   ["a full disk", "53100", { code: "storage-full" }],
   ["a failure of the disk", "58030", { code: "unavailable" }],
