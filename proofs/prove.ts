@@ -1,13 +1,9 @@
-/**
- * `npm run prove` lists the proofs. `npm run prove NAME [count] [seed]` runs one, and `npm run
- * prove all` every one.
- */
+/** `npm run prove` lists the proofs. `npm run prove NAME [count] [seed]` runs one. */
 import { join } from "node:path";
 
 /** `minutes` on two processors. Without what it needs beyond npm's packages, a proof is skipped. */
 type Listed = readonly [does: string, minutes: number, needs?: string];
 
-/** The soak is last, because it takes longest. */
 const proofs: Readonly<Record<string, Listed>> = {
   failover: [
     "PostgreSQL's primary is lost under load, behind HAProxy",
@@ -34,35 +30,22 @@ function list(): string {
     const line = `  ${name.padEnd(12)}${String(minutes).padStart(4)} min  ${does}`;
     return needs === undefined ? line : `${line}\n${" ".repeat(24)}needs ${needs}`;
   });
-  return `npm run prove NAME [count] [seed], or npm run prove all:\n\n${lines.join("\n")}\n`;
+  return `npm run prove NAME [count] [seed]:\n\n${lines.join("\n")}\n`;
 }
 
-const [chosen, ...args] = process.argv.slice(2);
-const names = Object.keys(proofs).filter((name) => chosen === "all" || name === chosen);
-if (names.length === 0) {
-  process.stdout.write(chosen === undefined ? list() : `There is no proof "${chosen}".\n${list()}`);
-  process.exit(chosen === undefined ? 0 : 1);
+const [chosen = "", ...args] = process.argv.slice(2);
+if (!(chosen in proofs)) {
+  process.stdout.write(chosen === "" ? list() : `There is no proof "${chosen}".\n${list()}`);
+  process.exit(chosen === "" ? 0 : 1);
 }
 
-let isStopped = false;
-const failed: string[] = [];
-for (const name of names) {
-  if (names.length > 1) process.stdout.write(`\n${name}\n`);
-  const selfTests = ["test", "--timeout=600000", "./proofs/broken-builds.selftest.ts"];
-  const command = name === "self-tests" ? selfTests : [`proofs/${name}/prove.ts`];
-  const child = Bun.spawn([process.execPath, ...command, ...args], {
-    cwd: join(import.meta.dir, ".."),
-    stdio: ["inherit", "inherit", "inherit"],
-  });
-  // The proof ends what it started. A terminal sends SIGINT to it, too.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.on(signal, () => {
-      isStopped = true;
-      if (signal === "SIGTERM") child.kill(signal);
-    });
-  }
-  if ((await child.exited) !== 0) failed.push(name);
-  if (isStopped) break;
-}
-if (names.length > 1) process.stdout.write(`\nfailed: ${failed.join(", ") || "none"}\n`);
-process.exit(failed.length > 0 ? 1 : 0);
+const selfTests = ["test", "--timeout=600000", "./proofs/broken-builds.selftest.ts"];
+const command = chosen === "self-tests" ? selfTests : [`proofs/${chosen}/prove.ts`];
+const child = Bun.spawn([process.execPath, ...command, ...args], {
+  cwd: join(import.meta.dir, ".."),
+  stdio: ["inherit", "inherit", "inherit"],
+});
+// The proof ends what it started. A terminal sends SIGINT to it, too.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", (signal) => child.kill(signal));
+process.exit((await child.exited) === 0 ? 0 : 1);
