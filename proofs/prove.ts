@@ -1,36 +1,29 @@
 /** `npm run prove` lists the proofs. `npm run prove NAME [count] [seed]` runs one. */
 import { join } from "node:path";
 
-/** `minutes` on two processors. Without what it needs beyond npm's packages, a proof is skipped. */
-type Listed = readonly [does: string, minutes: number, needs?: string];
-
-const proofs: Readonly<Record<string, Listed>> = {
+/** Minutes on two processors. Without what it needs beyond npm's packages, a proof is skipped. */
+const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>> = {
   failover: [
-    "PostgreSQL's primary is lost under load, behind HAProxy",
     15,
-    "Debian's haproxy; with patroni or pgbouncer after the name: those, postgresql and etcd-server",
+    "PostgreSQL's primary is lost (needs haproxy); add patroni or pgbouncer to use it",
   ],
-  faults: ["each file operation fails, in every way", 35, "Linux on x64 or arm64"],
-  histories: ["concurrent clients, compared with a model", 20],
-  hostile: ["crowds and overload try to stop it or hold up others", 30, "Linux"],
-  kills: ["kill -9 and SIGTERM at any moment", 40],
-  listeners: ["streams of events: none missed, soon there, cheap while idle", 15, "Linux"],
-  "power-cuts": ["the disk as a power cut may leave it", 45, "Linux on x64 or arm64"],
-  "self-tests": ["builds that are broken on purpose fail the proofs", 1, "Linux on x64 or arm64"],
-  upgrade: [
-    "instances of 2.0 are replaced under load",
-    3,
-    "a checkout of 2.0 with its packages: npm run prove upgrade -- --previous DIR",
-  ],
-  soak: ["two hours at half load", 120],
+  faults: [35, "each file operation fails, in every way (needs Linux on x64 or arm64)"],
+  histories: [20, "concurrent clients, compared with a model"],
+  hostile: [30, "crowds and overload try to stop it or hold up others (needs Linux)"],
+  kills: [40, "kill -9 and SIGTERM at any moment"],
+  listeners: [15, "streams of events: none missed, soon there, cheap while idle (needs Linux)"],
+  "power-cuts": [45, "the disk as a power cut may leave it (needs Linux on x64 or arm64)"],
+  "self-tests": [1, "builds that are broken on purpose fail (needs Linux on x64 or arm64)"],
+  upgrade: [3, "instances of 2.0 are replaced (needs -- --previous, a checkout of it)"],
+  soak: [120, "two hours at half load (needs Linux)"],
 };
 
 function list(): string {
-  const lines = Object.entries(proofs).map(([name, [does, minutes, needs]]) => {
-    const line = `  ${name.padEnd(12)}${String(minutes).padStart(4)} min  ${does}`;
-    return needs === undefined ? line : `${line}\n${" ".repeat(24)}needs ${needs}`;
-  });
-  return `npm run prove NAME [count] [seed]:\n\n${lines.join("\n")}\n`;
+  const lines = Object.entries(proofs).map(
+    ([name, [minutes, does]]) =>
+      `  ${name.padEnd(12)}${String(minutes).padStart(4)} min  ${does}\n`,
+  );
+  return `npm run prove NAME [count] [seed]:\n\n${lines.join("")}`;
 }
 
 const [chosen = "", ...args] = process.argv.slice(2);

@@ -80,12 +80,8 @@ async function serve(
 test("this version could be released, but for what takes minutes", async () => {
   const script = join(root, "scripts/release-check.ts");
   const { out } = await run([process.execPath, script, "--quick"], { cwd: root });
-  expect(
-    out
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split(":")[0]),
-  ).toEqual(["ok    version", "ok    licenses", "ok    SBOM", "ok    sizes"]);
+  const steps = ["ok    version", "ok    licenses", "ok    SBOM", "ok    sizes"];
+  expect(Array.from(out.matchAll(/^\w+ +\w+/gm), String)).toEqual(steps);
 });
 
 describe("the executable, with nothing of this machine around it", () => {
