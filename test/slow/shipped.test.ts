@@ -226,7 +226,7 @@ describe("the client's package", () => {
     const built = await Bun.build({
       entrypoints: [join(import.meta.dir, "../client/node-runner.ts")],
       target: "node",
-      plugins: [usePackage],
+      plugins: [{ name: "use the package", setup: usePackage }],
       outdir: folder.path,
       naming: "runner.mjs",
     });
@@ -297,12 +297,7 @@ describe("the client's package", () => {
 });
 
 /** The cases use the sources; under Node, the package takes their place. */
-const usePackage: Bun.BunPlugin = {
-  name: "use the package",
-  setup({ onResolve }) {
-    onResolve({ filter: /client\/plant-store\.ts$/ }, () => ({
-      path: "plantstore-client",
-      external: true,
-    }));
-  },
-};
+function usePackage({ onResolve }: Bun.PluginBuilder): void {
+  const use = { path: "plantstore-client", external: true };
+  onResolve({ filter: /client\/plant-store\.ts$/ }, () => use);
+}
