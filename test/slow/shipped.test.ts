@@ -150,7 +150,7 @@ describe("the npm package", () => {
       { cwd: elsewhere },
     );
     expect(exitCode).not.toBe(7);
-    expect(errors).toContain("PLANTSTORE_TOKEN");
+    expect(errors).toContain("There is no token");
   });
 
   test.skipIf(skipsWithout("curl", "script", "tar"))(
