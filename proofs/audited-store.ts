@@ -7,14 +7,10 @@ import { makeTemporaryFolder } from "../test/temporary-folder.ts";
 
 export type Engine = "sqlite" | "postgres";
 
-/** `database` is what the program takes. */
-export interface Place {
-  readonly database: string;
-  readonly folder: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type Place = Awaited<ReturnType<typeof makePlace>>;
 
-export async function makePlace(engine: Engine): Promise<Place> {
+/** `database` is what the program takes. */
+export async function makePlace(engine: Engine) {
   const folder = makeTemporaryFolder();
   const server = engine === "postgres" ? await makeDatabase() : undefined;
   return {

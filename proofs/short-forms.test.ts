@@ -59,18 +59,12 @@ form("file operations fail here and there, and break no promise", isNotInterposa
   const kinds = ["open", "write", "truncate", "sync", "unlink", "make folder"] as const;
   const eio = { kinds, error: "EIO" } as const;
   const full = { kinds: ["write"], error: "ENOSPC", isHalved: true } as const;
+  const once = { seed, isLasting: false, isKilled: true };
   const trials = [
-    inject({ seed, scene: "first start", failure: eio, nth: 21, isLasting: false, isKilled: true }),
-    inject({
-      seed,
-      scene: "start with a WAL",
-      failure: eio,
-      nth: 1,
-      isLasting: true,
-      isKilled: true,
-    }),
-    inject({ seed, scene: "load", failure: eio, nth: 41, isLasting: true, isKilled: false }),
-    inject({ seed, scene: "load", failure: full, nth: 61, isLasting: false, isKilled: true }),
+    inject({ ...once, scene: "first start", failure: eio, nth: 21 }),
+    inject({ ...once, scene: "start with a WAL", failure: eio, nth: 1, isLasting: true }),
+    inject({ ...once, scene: "load", failure: eio, nth: 41, isLasting: true, isKilled: false }),
+    inject({ ...once, scene: "load", failure: full, nth: 61 }),
   ];
   return joinTrials(await Promise.all(trials));
 });

@@ -14,11 +14,7 @@ export function skipsWithoutPooler(): boolean {
   return skipsUnless(pgbouncer !== null, "not installed: pgbouncer");
 }
 
-export async function startPooler(
-  url: string,
-  port = pickPorts(1)[0] ?? 0,
-  more: Readonly<Record<string, unknown>> = {},
-) {
+export async function startPooler(url: string, port = pickPorts(1)[0] ?? 0) {
   const { username, password, port: serverPort } = new URL(url);
   const folder = makeServerFolder();
   const settings = {
@@ -30,7 +26,9 @@ export async function startPooler(
     // Nothing of a session is left for the next transaction.
     server_reset_query: "DISCARD ALL",
     server_reset_query_always: 1,
-    ...more,
+    // Two transactions in a row rarely share a connection.
+    server_round_robin: 1,
+    server_login_retry: 1,
   };
   const server = `host=127.0.0.1 port=${serverPort} user=${username} password=${password}`;
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);

@@ -32,9 +32,7 @@ const startServer = () =>
   startPostgres(["-c", "fsync=off"], { folder: folder.path, port: serverPort });
 let server = await startServer();
 const database = await makeDatabase(server);
-// Not the default: two transactions in a row rarely share a connection.
-const settings = { server_login_retry: 1, server_round_robin: 1 };
-const startPgbouncer = () => startPooler(database.url, poolerPort, settings);
+const startPgbouncer = () => startPooler(database.url, poolerPort);
 let pooler = await startPgbouncer();
 const loaded = await LoadedInstances.start(pooler.url);
 

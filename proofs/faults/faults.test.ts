@@ -1,11 +1,10 @@
-/** File operations that fail, of a service on a full disk and of commands that write files. */
+/** File operations that fail: a full disk, and one that can't sync. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { type RunningService, startService } from "../../test/end-to-end/running-service.ts";
 import { skipsUnless } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
-import { failEachCall } from "../power-cuts/backup-cuts.ts";
 
 setDefaultTimeout(120_000);
 
@@ -46,9 +45,4 @@ test.skipIf(isSkipped).each([
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
   },
-);
-
-test.skipIf(isSkipped).each(["backup", "restore"] as const)(
-  "a %s is done, or leaves what was there, when a sync or a rename fails",
-  async (command) => expect(await failEachCall(command)).toEqual([]),
 );

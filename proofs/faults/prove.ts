@@ -103,7 +103,7 @@ export async function inject(injection: Injection): Promise<Trial> {
   const where = `${scene}, ${failure.error}, call ${nth}${isLasting ? " and on" : ""}`;
   return {
     faults: faults.map((fault) => `${where}: ${fault}`),
-    figures: { "calls that failed": io.counts().failed },
+    figures: { "calls that failed": io.failed },
   };
 }
 

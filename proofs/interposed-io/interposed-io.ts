@@ -112,10 +112,9 @@ export class InterposedIo {
     this.#rule[0] = 0n;
   }
 
-  /** Under the last rule: how many calls there were of its kinds, and how many of them failed. */
-  counts(): { matched: number; failed: number } {
-    const [matched, failed] = this.#rule.subarray(-2);
-    return { matched: Number(matched), failed: Number(failed) };
+  /** How many calls have failed under the last rule. */
+  get failed(): number {
+    return Number(this.#rule.at(-1));
   }
 
   [Symbol.dispose](): void {

@@ -3,7 +3,7 @@
  * each block of the README, and the client's package.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, cpSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Plant } from "../../client/plant-store.ts";
 import manifest from "../../package.json" with { type: "json" };
@@ -52,13 +52,11 @@ function run(command: readonly string[], { cwd = project, env = environment }: O
   return readOutput(Bun.spawn([...command], { cwd, env, stdout: "pipe", stderr: "pipe" }));
 }
 
-/** Uses a service on any port, then stops it, by default as Ctrl+C does. It ends as it should. */
+/** Uses a service on any port, then stops it as Ctrl+C does. It ends as it should. */
 async function serve(
   command: readonly string[],
   { cwd, env }: Required<Options>,
   use: (url: string, token: string) => Promise<void>,
-  // A terminal signals the whole group.
-  stop = (pid: number) => process.kill(-pid, "SIGINT"),
 ): Promise<void> {
   const child = Bun.spawn([...command], {
     cwd,
@@ -71,7 +69,8 @@ async function serve(
   try {
     await use(found, /plant_\w{49}/.exec(written.errors)?.[0] ?? "");
   } finally {
-    stop(child.pid);
+    // A terminal signals the whole group.
+    process.kill(-child.pid, "SIGINT");
     await reading;
   }
   expect(written.out).toContain('"event":"stopped"');
@@ -81,12 +80,8 @@ async function serve(
 test("this version could be released, but for what takes minutes", async () => {
   const script = join(root, "scripts/release-check.ts");
   const { out } = await run([process.execPath, script, "--quick"], { cwd: root });
-  expect(
-    out
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split(":")[0]),
-  ).toEqual(["ok    version", "ok    licenses", "ok    SBOM", "ok    sizes"]);
+  const steps = ["ok    version", "ok    licenses", "ok    SBOM", "ok    sizes"];
+  expect(Array.from(out.matchAll(/^\w+ +\w+/gm), String)).toEqual(steps);
 });
 
 describe("the executable, with nothing of this machine around it", () => {
@@ -130,33 +125,18 @@ describe("the executable, with nothing of this machine around it", () => {
 });
 
 describe("the npm package", () => {
-  let files: string[] = [];
   let archive = "";
 
   beforeAll(async () => {
     mkdirSync(project);
     const pack = ["npm", "pack", "--ignore-scripts", "--json", "--pack-destination", folder.path];
-    const [{ filename, files: listed }] = JSON.parse((await run(pack, { cwd: root })).out);
-    files = listed.map(({ path }: { path: string }) => path);
+    const [{ filename }] = JSON.parse((await run(pack, { cwd: root })).out);
     await Bun.write(join(project, "package.json"), '{"private":true,"type":"module"}');
     archive = inFolder(filename);
     // Without retries, an unreachable registry is an error at once rather than a test that hangs.
     const flags = ["--prefer-offline", "--no-audit", "--fetch-retries=0"];
     const installed = await run(["npm", "install", ...flags, archive]);
     expect({ ...installed, out: "" }).toMatchObject({ exitCode: 0 });
-  });
-
-  test("holds what it needs and nothing else", () => {
-    const folders = new Set(files.map((path) => path.split("/").slice(0, -1).join("/")));
-    expect(
-      [...folders].filter(
-        (path) => !/^(?:|bin|(?:docs|deploy|src|client|console)\b.*)$/.test(path),
-      ),
-    ).toEqual([]);
-    expect(files.filter((path) => /\.test\.|\.png$|\.map$/.test(path))).toEqual([]);
-    for (const path of ["README.md", "LICENSE", "CHANGELOG.md", "bin/plantstore", "src/main.ts"]) {
-      expect(files).toContain(path);
-    }
   });
 
   test("takes neither settings nor code from the folder where it is started", async () => {
@@ -170,17 +150,7 @@ describe("the npm package", () => {
       { cwd: elsewhere },
     );
     expect(exitCode).not.toBe(7);
-    expect(errors).toContain("PLANTSTORE_TOKEN");
-  });
-
-  test("asks for npm ci where its dependencies are missing", async () => {
-    const clone = inFolder("clone");
-    for (const path of ["bin/plantstore", "package.json", "package-lock.json"]) {
-      cpSync(join(root, path), join(clone, path));
-    }
-    const { exitCode, errors } = await run([join(clone, "bin/plantstore"), "serve"]);
-    expect(exitCode).toBe(1);
-    expect(errors).toEndWith(`Run this first: cd ${clone} && npm ci --omit=dev\n`);
+    expect(errors).toContain("There is no token");
   });
 
   test.skipIf(skipsWithout("curl", "script", "tar"))(
@@ -200,9 +170,7 @@ describe("the npm package", () => {
         const env = { ...environment, PLANTSTORE_TOKEN: token, PLANTSTORE_URL: url };
         for (const block of others) await runBlock(block, { cwd, env });
       };
-      // npm passes the signal on.
-      const stop = (pid: number) => process.kill(pid, "SIGTERM");
-      await serve(["npm", "start"], { cwd, env: environment }, use, stop);
+      await serve(["npm", "start"], { cwd, env: environment }, use);
     },
   );
 
@@ -258,7 +226,7 @@ describe("the client's package", () => {
     const built = await Bun.build({
       entrypoints: [join(import.meta.dir, "../client/node-runner.ts")],
       target: "node",
-      plugins: [usePackage],
+      plugins: [{ name: "use the package", setup: usePackage }],
       outdir: folder.path,
       naming: "runner.mjs",
     });
@@ -279,15 +247,11 @@ describe("the client's package", () => {
     );
   });
 
-  test("has the product's version, no dependencies, and no file too many", async () => {
+  test("has the product's version, and no dependencies", async () => {
     const own = JSON.parse(await read("package.json"));
     expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
     expect(Object.keys(own).filter((key) => /dependencies/i.test(key))).toEqual([]);
     expect({ types: own.types, default: own.main }).toEqual(own.exports);
-    const files = readdirSync(home).filter((name) => !name.endsWith(".d.ts"));
-    const modules = "events plant-store problem-error send types wire-text".split(" ");
-    const expected = ["LICENSE", "README.md", "package.json", ...modules.map((it) => `${it}.js`)];
-    expect(files.toSorted()).toEqual(expected.toSorted());
   });
 
   test("its documentation keeps a copy of a garden current", async () => {
@@ -333,12 +297,7 @@ describe("the client's package", () => {
 });
 
 /** The cases use the sources; under Node, the package takes their place. */
-const usePackage: Bun.BunPlugin = {
-  name: "use the package",
-  setup({ onResolve }) {
-    onResolve({ filter: /client\/plant-store\.ts$/ }, () => ({
-      path: "plantstore-client",
-      external: true,
-    }));
-  },
-};
+function usePackage({ onResolve }: Bun.PluginBuilder): void {
+  const use = { path: "plantstore-client", external: true };
+  onResolve({ filter: /client\/plant-store\.ts$/ }, () => use);
+}
