@@ -1,13 +1,13 @@
 /** `npm run prove` lists the proofs. `npm run prove NAME [count] [seed]` runs one. */
 import { join } from "node:path";
 
-/** Minutes on two processors. Without what it needs beyond npm's packages, a proof is skipped. */
+/** Minutes on two processors. */
 const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>> = {
   failover: [
     15,
     "PostgreSQL's primary is lost (needs haproxy); add patroni or pgbouncer to use it",
   ],
-  faults: [35, "each file operation fails, in every way (needs Linux on x64 or arm64)"],
+  faults: [35, "file operations fail, in every way (needs Linux on x64 or arm64)"],
   histories: [20, "concurrent clients, compared with a model"],
   hostile: [30, "crowds and overload try to stop it or hold up others (needs Linux)"],
   kills: [40, "kill -9 and SIGTERM at any moment"],

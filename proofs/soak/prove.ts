@@ -1,7 +1,7 @@
 /**
  * `npm run prove soak [minutes]`: the real program under a steady load of everything that clients
- * do, right and wrong, at half load. Its memory and open files are measured before and after. The
- * number of plants stays about the same. Two hours are enough to tell whether anything grows.
+ * do, right and wrong, at half load, while its memory and open files are sampled. The number of
+ * plants stays about the same. Two hours are enough to tell whether anything grows.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -15,6 +15,14 @@ import { auditStore } from "../audited-store.ts";
 import { residentMb } from "../process-use.ts";
 import { readNumbers } from "../proof.ts";
 
+interface Sample {
+  readonly atMs: number;
+  readonly residentMb: number;
+  readonly openFiles: number;
+  /** Since the last sample. */
+  readonly responses: number;
+}
+
 const clientsCount = 16;
 const plantsPerClient = 50;
 
@@ -24,7 +32,7 @@ const plantsPerClient = 50;
  */
 export const shortRun = { durationMs: 10_000, warmUpMs: 4_000, heapBytesPerResponseMax: 400 };
 
-/** Nothing is measured before it is warm, and only at rest, after collecting garbage. */
+/** Nothing is measured before it is warm, and the heap only after collecting garbage. */
 export async function soak(options: { durationMs: number; warmUpMs: number; program?: string }) {
   const variables = { BUN_OPTIONS: `--preload ${join(import.meta.dir, "collector.ts")}` };
   await using service = await startService({ program: options.program, variables });
@@ -35,8 +43,6 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   async function send(request: string, expected: number, init: RequestInit = {}) {
     const response = await service.call(request, init).catch((error: Error) => error);
     responses++;
-    // Hours of log would fill this process's memory.
-    service.output().out = "";
     const status = response instanceof Error ? response.message : response.status;
     if (status !== expected && faults.length < 100) faults.push(`${request}: ${status}`);
     if (response instanceof Error) return "/plants/0";
@@ -79,19 +85,31 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   }
 
   await load(options.warmUpMs);
-  const before = await measure(service);
-  responses = 0;
+  const heapBefore = await measureHeap(service);
+  const samples: Sample[] = [];
+  const before = responses;
+  let counted = responses;
+  const sampling = setInterval(() => {
+    // Hours of log would fill this process's memory.
+    service.output().out = "";
+    samples.push({
+      atMs: performance.now(),
+      residentMb: residentMb(service.pid),
+      openFiles: readdirSync(`/proc/${service.pid}/fd`).length,
+      responses: responses - counted,
+    });
+    counted = responses;
+  }, 1_000);
   await load(options.durationMs);
-  const after = await measure(service);
+  clearInterval(sampling);
+  const measured = responses - before;
+  const heapBytesPerResponse = ((await measureHeap(service)) - heapBefore) / measured;
   faults.push(...(await auditStore(service.database)));
-  const heapBytesPerResponse = (after.heapBytes - before.heapBytes) / responses;
-  const grownMb = after.residentMb - before.residentMb;
-  const openedFiles = after.openFiles - before.openFiles;
-  return { responses, faults, heapBytesPerResponse, grownMb, openedFiles };
+  return { responses: measured, faults, samples, heapBytesPerResponse };
 }
 
-async function measure(service: RunningService) {
-  let heapBytes = 0;
+async function measureHeap(service: RunningService): Promise<number> {
+  let size = 0;
   // Twice: what one thread frees may have kept objects of another one alive.
   for (let time = 1; time <= 2; time++) {
     // By then, work after the last response is done, such as closing a connection.
@@ -99,21 +117,35 @@ async function measure(service: RunningService) {
     const output = service.output();
     output.errors = "";
     service.signal("SIGUSR2");
-    heapBytes = Number(await waitFor(() => /^heap (\d+)\n/m.exec(output.errors)?.[1]));
+    size = Number(await waitFor(() => /^heap (\d+)\n/m.exec(output.errors)?.[1]));
   }
-  const openFiles = readdirSync(`/proc/${service.pid}/fd`).length;
-  return { heapBytes, openFiles, residentMb: residentMb(service.pid) };
+  return size;
+}
+
+/** By how much a value grew in an hour: from the first half of the samples to the second. */
+function growthPerHour(samples: readonly Sample[], sign: "residentMb" | "openFiles"): number {
+  const middle = samples.length >> 1;
+  const [early, late] = [samples.slice(0, middle), samples.slice(middle)];
+  const mean = (part: readonly Sample[], of: keyof Sample) =>
+    part.reduce((sum, sample) => sum + sample[of], 0) / part.length;
+  const hours = (mean(late, "atMs") - mean(early, "atMs")) / 3_600_000;
+  return (mean(late, sign) - mean(early, sign)) / hours;
 }
 
 if (import.meta.main) {
   const [minutes = 120] = readNumbers();
   process.stdout.write(`${minutes} minutes at half load\n`);
-  const durationMs = minutes * 60_000;
-  // Caches fill and code is compiled in the first quarter.
-  const run = await soak({ durationMs: 0.75 * durationMs, warmUpMs: 0.25 * durationMs });
+  const run = await soak({ durationMs: minutes * 60_000, warmUpMs: 60_000 });
+  /** Caches fill and code is compiled in the first quarter. */
+  const settled = run.samples.slice(run.samples.length >> 2);
+  // With little to do, the service holds less memory, so only seconds with the usual load count.
+  const usual = settled.map(({ responses }) => responses).toSorted((a, b) => a - b);
+  const busyMin = 0.75 * (usual[usual.length >> 1] ?? 0);
+  const busy = settled.filter(({ responses }) => responses >= busyMin);
+  process.stdout.write(`${busy.length} of ${settled.length} seconds had the usual load\n`);
   const growths: [what: string, growth: number, max: number][] = [
-    ["MB of resident memory", run.grownMb, 10],
-    ["open files", run.openedFiles, 2],
+    ["MB of resident memory an hour", growthPerHour(busy, "residentMb"), 2],
+    ["open files an hour", growthPerHour(busy, "openFiles"), 2],
     ["bytes of the heap per response", run.heapBytesPerResponse, 0.1],
   ];
   for (const [what, growth, max] of growths) {

@@ -3,8 +3,7 @@ import { expect, mock, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
-import { createOpenApi } from "../../src/http/openapi.ts";
-import { version } from "../../src/version.ts";
+import { startService } from "../end-to-end/running-service.ts";
 
 // The generator builds on the compiler's old programming interface, which TypeScript 7 lacks.
 mock.module("typescript", () => ({ ...ts, default: ts }));
@@ -48,25 +47,32 @@ export async function run(baseUrl: string, token: string) {
   const events = await client.GET("/events", { params: { query: { after: 0, limit: 1 } } });
   const me = await client.GET("/me");
   return [
-    [plant, many.data?.map(({ status }) => status), put.data?.name, patched.data?.tag],
-    [updated.data?.updated, tags.data?.length, deleted.data?.missing],
+    [plant, many.data?.map(({ status }) => status), listed.data, put.data?.name],
+    [patched.data?.tag, updated.data?.updated, tags.data?.length, deleted.data?.missing],
     [events.data?.[0]?.plant, me.data?.plants],
   ];
 }`;
 
-test("openapi-typescript: the compiler accepts a client that calls every operation", async () => {
+test("openapi-typescript: the compiler accepts its client, which calls every operation", async () => {
   mkdirSync(outputs, { recursive: true });
   // In the project, so that the program finds what it imports.
   const folder = mkdtempSync(join(outputs, "clients-"));
   try {
-    const document = createOpenApi({ version, basePath: "" });
+    await using service = await startService();
     const { default: openApiTypes, astToString } = await import("openapi-typescript");
-    const types = await openApiTypes(JSON.stringify(document));
+    const types = await openApiTypes(await (await service.call("GET /openapi.json")).text());
     await Bun.write(join(folder, "schema.ts"), astToString(types));
     await Bun.write(join(folder, "program.ts"), program);
     await Bun.write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions }));
     const compiler = join(import.meta.dir, "../../node_modules/.bin/tsc");
     expect(await Bun.$`${compiler} -p ${folder}`.nothrow().text()).toBe("");
+    const { run } = await import(join(folder, "program.ts"));
+    const fern = { id: 7, name: "Fern", tag: "" };
+    expect(await run(service.url, service.token)).toEqual([
+      [{ name: "Fern", tag: "" }, [201, 409], [fern], "Royal fern"],
+      ["pond", 1, 2, [9]],
+      [fern, 0],
+    ]);
   } finally {
     rmSync(folder, { recursive: true });
   }
