@@ -166,7 +166,7 @@ const insistOn201 = (write: () => Promise<number>) =>
   waitFor(async () => ((await write()) === 201 ? 201 : undefined));
 
 test.each(["thread.ts", "worker.ts"])(
-  "a service that loses %s by an error ends with exit code 1 and says why",
+  "a service that loses %s ends with exit code 1 and says why",
   async (name) => {
     using folder = makeTemporaryFolder();
     const flag = join(folder.path, "die");
