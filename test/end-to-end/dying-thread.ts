@@ -1,14 +1,15 @@
 /** The program, one of whose threads ends once there is a certain file: see threads.test.ts. */
-export {};
+import { existsSync } from "node:fs";
 
-const { DYING_THREAD: name, DYING_FLAG: flag } = process.env;
-const preload = `data:text/javascript,
-  const { existsSync } = process.getBuiltinModule("node:fs");
-  setInterval(() => { if (existsSync("${flag}")) process.exit(); }, 20);`;
+const { DYING_THREAD: name, DYING_FLAG: flag = "" } = process.env;
 
 globalThis.Worker = class extends Worker {
   constructor(url: string | URL, options?: WorkerOptions) {
-    super(url, String(url).endsWith(`/${name}`) ? { ...options, preload: [preload] } : options);
+    super(url, options);
+    if (!String(url).endsWith(`/${name}`)) return;
+    setInterval(() => {
+      if (existsSync(flag)) this.terminate();
+    }, 20);
   }
 };
 
