@@ -21,20 +21,36 @@ const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
+/** What pages did that they must not: errors, other hosts, breaches of their policy. */
+const troubles: string[] = [];
+
+/** Opening a page takes several times as long as loading another address, so tests share pages. */
+const idlePages = new Map<string, Page>();
+
 /** Fails if the page, or one that it opens, has errors, calls other hosts or breaks its policy. */
 export async function withPage(
   options: BrowserContextOptions,
   run: (page: Page) => Promise<void>,
 ): Promise<void> {
+  const kind = JSON.stringify(options);
+  const page = idlePages.get(kind) ?? (await makePage(options));
+  idlePages.delete(kind);
+  await page.mouse.move(0, 0);
+  await run(page);
+  await page.evaluate(() => sessionStorage.clear());
+  idlePages.set(kind, page);
+  expect(troubles.splice(0)).toEqual([]);
+}
+
+async function makePage(options: BrowserContextOptions): Promise<Page> {
   if (!browser) throw new Error("There is no browser.");
-  await using context = await browser.newContext({
+  const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: "reduce",
     ...options,
   });
   // A deadline, not a measure: the machine may be busy.
   context.setDefaultTimeout(60_000);
-  const troubles: string[] = [];
   context.on("weberror", (webError) => troubles.push(`error: ${webError.error().message}`));
   context.on("console", (message) => {
     const isRefusal =
@@ -52,8 +68,7 @@ export async function withPage(
       });
     });
   });
-  await run(await context.newPage());
-  expect(troubles).toEqual([]);
+  return context.newPage();
 }
 
 /**
