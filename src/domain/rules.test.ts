@@ -57,7 +57,7 @@ const makeGroup = (call: fc.Arbitrary<Sent["call"]>) =>
 const group = fc.oneof(makeGroup(call), makeGroup(plainCall));
 const groups = fc.array(group, { minLength: 1, maxLength: 12 });
 /** Each takes ten times as long on PostgreSQL. */
-const numRuns = { SQLite: 125, PostgreSQL: 40 };
+const numRuns = { SQLite: 125, PostgreSQL: 12 };
 
 describe.each(["SQLite", "PostgreSQL"] as const)("on %s,", (engine) => {
   test.each([undefined, 0, 2, 5])(
