@@ -3,10 +3,7 @@ import { join } from "node:path";
 
 /** Minutes on two processors. */
 const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>> = {
-  failover: [
-    15,
-    "PostgreSQL's primary is lost (needs haproxy); add patroni or pgbouncer to use it",
-  ],
+  failover: [15, "PostgreSQL's primary is lost (needs haproxy; or add patroni or pgbouncer)"],
   faults: [35, "file operations fail, in every way (needs Linux on x64 or arm64)"],
   histories: [20, "concurrent clients, compared with a model"],
   hostile: [30, "crowds and overload try to stop it or hold up others (needs Linux)"],
