@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serviceOperations } from "../src/http/operations.ts";
+import { serviceOperations } from "../src/http/operations/index.ts";
 import { serveHere } from "../test/end-to-end/running-service.ts";
 import { audience, startIssuer } from "../test/openid-issuer.ts";
 import { makeDatabase } from "../test/postgres-server.ts";

@@ -31,9 +31,9 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config server log version json-text auth storage domain client client/files",
+  cli: "config process log version json-text auth storage domain client client/files",
   config: "domain storage",
-  server: "async config log metrics version auth http storage domain",
+  process: "async config log metrics version auth http storage domain",
   metrics: "storage",
   http: "async log metrics json-text auth domain",
   console: "auth client domain client/files",

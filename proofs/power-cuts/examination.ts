@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
-import { assemble } from "../../src/server/listener.ts";
+import { wire } from "../../src/process/wire.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist, makeCaller } from "../../test/end-to-end/running-service.ts";
@@ -51,11 +51,11 @@ export async function examine(
 /** In this process, which is fast. */
 function serveHere(storage: Storage): Caller {
   const log = createLog("off", () => {});
-  const { app } = assemble(readConfig({}, {}), storage, log);
+  const { pipeline } = wire(readConfig({}, {}), storage, log);
   const call = makeCaller("http://localhost", "", async (url, init) => {
     const request = new Request(url, init);
     request.headers.set("host", "localhost");
-    return app.fetch(request);
+    return pipeline.fetch(request);
   });
   return { call: (line, init) => insist(() => call(line, init)) };
 }

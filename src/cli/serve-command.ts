@@ -10,7 +10,7 @@ import {
   settings,
 } from "../config.ts";
 import { createLog, type Log } from "../log.ts";
-import type { Service } from "../server/serve.ts";
+import type { Service } from "../process/serve.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import { version } from "../version.ts";
 import type { Command } from "./command.ts";
@@ -42,7 +42,7 @@ export const serveCommand: Command = {
     );
     const stopped = new Promise<string>((resolve) => onStopSignal(resolve));
     // Loaded here, so that the help doesn't load the whole service.
-    const { serve } = await import("../server/serve.ts");
+    const { serve } = await import("../process/serve.ts");
     const starting = serve(config, log);
     starting.catch(() => {});
     const service = await Promise.race([starting, stopped.then(() => undefined)]);

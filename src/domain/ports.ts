@@ -206,11 +206,12 @@ export interface PlantStorage extends PlantReader, EventReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /**
-   * The garden's version, or undefined where asking for it costs as much as reading. Ask first,
-   * then read: what you read is current while the version stays the same. Every `apply` that has
+   * Differs after any change in the garden. Undefined while a commit that may change it is under
+   * way, and where asking for it costs as much as reading. Ask first, then read: what you read is
+   * current while the version stays the same. Every `apply` that has
    * returned in this process counts at once; other processes' writes may take a second.
    */
-  version(garden: string): GardenVersion | undefined;
+  version(garden: string): number | undefined;
 
   /** Forgets a bounded number of expired idempotency keys. Returns whether more may be left. */
   forgetKeys(nowMs: number): Promise<boolean>;
@@ -227,17 +228,6 @@ export interface PlantStorage extends PlantReader, EventReader {
 /** Another program has locked a garden of these writes. Nothing changed. */
 export class GardenLocked extends Error {
   override readonly name = "GardenLocked";
-}
-
-/** A field is undefined while a commit that may change it is under way. */
-export interface GardenVersion {
-  /** Different after any plant of the garden has changed. */
-  readonly all: number | undefined;
-  /**
-   * Different after any change but a new plant with an assigned id. Such a plant goes after all
-   * others up to `assignedIdMax`, so a page that ends before the last of them stays as it is.
-   */
-  readonly withoutAppends: number | undefined;
 }
 
 export interface TokenUse {

@@ -1,137 +1,34 @@
-/** Reads a request's body: JSON, bounded in size and time, and valid UTF-8. */
+/** Reads a request's body: bounded in size and time, and valid UTF-8. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
-import type { RequestBody } from "./operation.ts";
-import type { Reservation } from "./reserved-bytes.ts";
+import { tooLarge, undeclaredBytes } from "./declared-body.ts";
+import type { Exchange } from "./exchange.ts";
 
 const bodyTimeoutMs = 15_000;
-
-/** A semicolon with nothing after it is no parameter, and some clients send it. */
-const typeParameters = /\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
-const smallBodyBytes = 4 * 1024;
-/** Reserved for a body that declares no length, until it has arrived or is longer. */
-const undeclaredBytes = 256 * 1024;
-/** A longer rest of a body that was refused isn't read. */
-const droppedBytesMax = 1024 * 1024;
-const jsonType = "application/json";
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * What `Content-Length` declares; absent without it. A repeated one, which the runtime lets
- * through, is not a number: nothing may take it for a small one.
+ * Fails with `too-large`, without reading on, with `timeout`, `invalid-request` or `overloaded`.
  */
-function declaredBytes(headers: Headers): number | undefined {
-  const length = headers.get("content-length");
-  if (length === null) return undefined;
-  return /^\d+$/.test(length) ? Number(length) : Number.NaN;
-}
-
-/** A request's body: none, not read yet, or read. */
-export class IncomingBody {
-  readonly #request: Request;
-  readonly #declaredBytes: number | undefined;
-  /** Whether there is a body that hasn't been read whole. */
-  isPending: boolean;
-  /** There was no room for it. */
-  isRefused = false;
-
-  constructor(request: Request) {
-    const { headers } = request;
-    const bytes = declaredBytes(headers);
-    this.#request = request;
-    this.#declaredBytes = bytes;
-    this.isPending = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
-  }
-
-  /**
-   * Even with every character escaped, a valid plant is this small. Others are bulks, or invalid.
-   */
-  get #isSmall(): boolean {
-    return this.#declaredBytes !== undefined && this.#declaredBytes <= smallBodyBytes;
-  }
-
-  /** Whether it may be longer than any plant: the runtime keeps what arrives until it's read. */
-  get isLong(): boolean {
-    return this.isPending && !this.#isSmall;
-  }
-
-  /**
-   * What to reserve for a long body before it's read. One over 1 MiB, or whose length isn't a
-   * number, is refused unread.
-   */
-  get bytesToReserve(): number {
-    const bytes = this.#declaredBytes ?? undeclaredBytes;
-    return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
-  }
-
-  /** Fails with `unsupported-media-type`, `too-large` or `invalid-request`, without reading. */
-  check({ bytesMax, otherType }: Pick<RequestBody, "bytesMax" | "otherType">): void {
-    checkContentType(this.#request.headers, this.isPending, otherType);
-    const bytes = this.#declaredBytes;
-    if (Number.isNaN(bytes)) throw ambiguousLength;
-    if (bytes !== undefined && bytes > bytesMax) throw tooLarge(bytesMax);
-  }
-
-  /**
-   * Whether the connection must be closed after the response, because the rest of the body could be
-   * taken for the next request. A short rest is read and dropped, so that a proxy that is still
-   * sending it sees the response.
-   */
-  get mustClose(): boolean {
-    if (!this.isPending) return false;
-    const bytes = this.#declaredBytes;
-    // `!(…)`, because it may not be a number.
-    const isLong = bytes === undefined || !(bytes <= droppedBytesMax);
-    return isLong || this.isRefused || this.#request.bodyUsed;
-  }
-
-  /**
-   * Fails with `too-large`, without reading on, with `invalid-request`, or with `overloaded`.
-   * `reserved` follows the size of a body without a length.
-   */
-  read(bytesMax: number, reserved: Reservation): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const reading = this.#isSmall
-        ? this.#request.bytes()
-        : readChunks(this.#request, bytesMax, this.#declaredBytes === undefined, reserved);
-      const onLate = () => reject(tooLate);
-      addDeadline(onLate);
-      reading.then(
-        (bytes) => {
-          deadlines.delete(onLate);
-          this.isPending = false;
-          const text = decode(bytes);
-          if (text === undefined) reject(invalid("must be valid UTF-8"));
-          else resolve(text);
-        },
-        (error) => {
-          deadlines.delete(onLate);
-          reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
-        },
-      );
-    });
-  }
-}
-
-/**
- * Fails with `invalid-request` if a proxy could disagree about where the body ends. The runtime
- * even accepts `chunked,`.
- */
-export function checkFraming(headers: Headers): void {
-  const encoding = headers.get("transfer-encoding");
-  if (encoding === null || encoding.toLowerCase() === "chunked") return;
-  throw refuse({ header: "Transfer-Encoding", detail: "must be chunked, and nothing else." });
-}
-
-/** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
-function checkContentType(headers: Headers, hasBody: boolean, otherType?: string): void {
-  const type = headers.get("content-type")?.replace(typeParameters, "").toLowerCase();
-  const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isExpected = type === undefined ? !hasBody : [jsonType, otherType].includes(type);
-  if (isExpected && encoding === "identity") return;
-  throw new PlantStoreError(
-    "unsupported-media-type",
-    "Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding.",
-  );
+export function readBody(exchange: Exchange, bytesMax: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const onLate = () => reject(tooLate);
+    addDeadline(onLate);
+    const { request, declaredBody } = exchange;
+    const reading = declaredBody.isSmall ? request.bytes() : readChunks(exchange, bytesMax);
+    reading.then(
+      (bytes) => {
+        deadlines.delete(onLate);
+        exchange.hasUnreadBody = false;
+        const text = decode(bytes);
+        if (text === undefined) reject(invalid("must be valid UTF-8"));
+        else resolve(text);
+      },
+      (error) => {
+        deadlines.delete(onLate);
+        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+      },
+    );
+  });
 }
 
 function decode(bytes: Uint8Array): string | undefined {
@@ -144,16 +41,13 @@ function decode(bytes: Uint8Array): string | undefined {
 
 const chunksPerTick = 16;
 
-async function readChunks(
-  request: Request,
-  bytesMax: number,
-  mustReserve: boolean,
-  reserved: Reservation,
-): Promise<Uint8Array> {
+/** What a body without a length takes is reserved as it arrives. */
+async function readChunks(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+  const { request, declaredBody, reserved } = exchange;
   const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  let reservedBytes = mustReserve ? undeclaredBytes : bytesMax;
+  let reservedBytes = declaredBody.hasLength ? bytesMax : undeclaredBytes;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -169,7 +63,7 @@ async function readChunks(
   // wrong it responds with 400 and closes, and the request must have no effect.
   await new Promise(setImmediate);
   if (signal.aborted) throw invalid("must end with its last chunk");
-  if (mustReserve) reserved.add(bytes - reservedBytes);
+  if (!declaredBody.hasLength) reserved.add(bytes - reservedBytes);
   return Buffer.concat(chunks);
 }
 
@@ -198,19 +92,10 @@ function refuseLate(): void {
   deadlineTimer = undefined;
 }
 
-const ambiguousLength = refuse({
-  header: "Content-Length",
-  detail: "must be given once, as a number.",
-});
-
 const tooLate = new PlantStoreError(
   "timeout",
   `The body must arrive within ${bodyTimeoutMs / 1_000} seconds. Nothing was changed; send it again.`,
 );
-
-function tooLarge(bytesMax: number): PlantStoreError {
-  return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);
-}
 
 function invalid(detail: string): PlantStoreError {
   return refuse({ pointer: "", detail: `The body ${detail}.` });

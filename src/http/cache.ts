@@ -1,9 +1,8 @@
 /**
- * Caches lists until a plant that they show may have changed, so that a list that is requested
- * again is neither read nor rendered again.
+ * Caches lists until anything in their garden changes, so that a list that is requested again is
+ * neither read nor rendered again.
  */
-import type { GardenVersion } from "../domain/ports.ts";
-import type { Reply } from "./operation.ts";
+import type { Reply } from "./reply.ts";
 
 const cachedCharactersMax = 8 * 1024 * 1024;
 const bodyCharactersMax = 64 * 1024;
@@ -26,10 +25,9 @@ export class ResponseCache {
   #characters = 0;
 
   /** The response that was cached under this key, if it still holds at this version. */
-  find(key: string, version: GardenVersion): Reply | undefined {
+  find(key: string, version: number): Reply | undefined {
     const entry = this.#entries.get(key);
-    if (!entry) return undefined;
-    return entry.version === partOf(version, entry.response) ? entry.response : undefined;
+    return entry?.version === version ? entry.response : undefined;
   }
 
   /**
@@ -45,14 +43,12 @@ export class ResponseCache {
   }
 
   /** The version must have been read before the response was made. */
-  add(key: string, version: GardenVersion, response: Reply): void {
+  add(key: string, version: number, response: Reply): void {
     this.#remove(key);
     const { body } = response;
-    const part = partOf(version, response);
-    if (part === undefined) return;
     if (typeof body !== "string" || body.length > bodyCharactersMax) return;
     const characters = key.length + body.length + overheadCharacters;
-    this.#entries.set(key, { version: part, response, characters });
+    this.#entries.set(key, { version, response, characters });
     this.#characters += characters;
     for (const oldest of this.#entries.keys()) {
       if (this.#characters <= cachedCharactersMax) break;
@@ -64,9 +60,4 @@ export class ResponseCache {
     this.#characters -= this.#entries.get(key)?.characters ?? 0;
     this.#entries.delete(key);
   }
-}
-
-/** The part of the version that a response depends on. */
-function partOf(version: GardenVersion, { isBeforeAppends }: Reply): number | undefined {
-  return isBeforeAppends ? version.withoutAppends : version.all;
 }

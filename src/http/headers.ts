@@ -33,7 +33,7 @@ type SharedHeaders = (
 /** Without `includeSubDomains`: the other hosts of the domain aren't ours. */
 const strictTransport = "max-age=31536000";
 
-export function createSharedHeaders(allowed: AllowedOrigins, isSecure = false): SharedHeaders {
+function createSharedHeaders(allowed: AllowedOrigins, isSecure: boolean): SharedHeaders {
   const make = (visibility: Visibility, contentType: string | undefined, origin?: string) => {
     const headers = new Headers({ "X-Content-Type-Options": "nosniff" });
     if (isSecure) headers.set("Strict-Transport-Security", strictTransport);
@@ -89,7 +89,7 @@ export const noPlantsLeft = '"plants";r=0';
 type SetLimitHeaders = (headers: Headers, level: number | undefined) => void;
 
 /** The IETF draft of RateLimit fields (version 10). Absent if nothing is limited. */
-export function createLimitHeaders(
+function createLimitHeaders(
   { rate, plantsMax }: UsageLimits,
   limiter: RateLimiter | undefined,
 ): SetLimitHeaders | undefined {
@@ -103,5 +103,28 @@ export function createLimitHeaders(
     if (!limiter || level === undefined) return;
     const { remaining, nextSeconds } = limiter.allowance(level);
     headers.append("RateLimit", `"requests";r=${remaining};t=${nextSeconds}`);
+  };
+}
+
+export interface ResponseHeaders {
+  readonly shared: SharedHeaders;
+  /** Whether they differ for pages of different origins. */
+  readonly dependOnOrigin: boolean;
+  /** Absent if nothing is limited. */
+  readonly setLimits: SetLimitHeaders | undefined;
+}
+
+export function createResponseHeaders(options: {
+  readonly allowedOrigins: AllowedOrigins;
+  /** Whether the service itself speaks TLS. */
+  readonly isSecure: boolean;
+  readonly usage: UsageLimits;
+  readonly limiter: RateLimiter | undefined;
+}): ResponseHeaders {
+  const { allowedOrigins, isSecure, usage, limiter } = options;
+  return {
+    shared: createSharedHeaders(allowedOrigins, isSecure),
+    dependOnOrigin: allowedOrigins !== "*",
+    setLimits: createLimitHeaders(usage, limiter),
   };
 }

@@ -1,21 +1,20 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { scopes } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import {
-  contentFields,
-  plantChangeSchema,
-  plantDraftSchema,
-  plantSchema,
-} from "../domain/plant.ts";
-import { bulkPlantsMax } from "./bulk.ts";
-import type { DocumentedOperation, HeaderDescription, RequestBody, Success } from "./operation.ts";
-import { operations } from "./operations.ts";
+  closed,
+  type HeaderDescription,
+  integer,
+  type Json,
+  refer,
+  text,
+  toName,
+} from "./json-schema.ts";
+import type { DocumentedOperation, RequestBody, Success } from "./operation.ts";
+import { describeSchemas, plantOperations as operations } from "./operations/index.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemInfo, problemType } from "./problem.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 export function createOpenApi({ version, basePath }: { version: string; basePath: string }): Json {
   return {
@@ -46,7 +45,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
         ]),
       ),
       responses: describeProblems(),
-      schemas: { ...schemas, Problem: problemSchema },
+      schemas: { ...describeSchemas({ fromValibot }), Problem: problemSchema },
     },
   };
 }
@@ -264,112 +263,8 @@ const problemSchema = {
   },
 };
 
-const bulkBounds = { minItems: 1, maxItems: bulkPlantsMax };
-
-const plantId = integer("int64");
-
-const schemas: Readonly<Record<string, Json>> = {
-  PlantDraft: describeSchema(plantDraftSchema),
-  Plant: {
-    ...describeSchema(plantSchema),
-    required: contentFields,
-    description: "With its `id` if `include=id` was sent.",
-  },
-  PlantList: { type: "array", items: refer("schemas", "Plant") },
-  PlantDraftList: { type: "array", items: refer("schemas", "PlantDraft"), ...bulkBounds },
-  ResultList: { type: "array", items: refer("schemas", "Result"), ...bulkBounds },
-  Result: {
-    ...closed(
-      { status: integer("int32", "201, 409, 422 or 507.") },
-      {
-        id: integer("int64", "With status 201."),
-        replayed: {
-          type: "boolean",
-          description: "`true` if an earlier request with the same key created the plant.",
-        },
-        code: text("The code of the problem."),
-        detail: text("What to fix. Safe to show."),
-      },
-    ),
-    description: "What became of one plant of a bulk: its id, or why it was refused.",
-  },
-  PlantChange: { ...describeSchema(plantChangeSchema), minProperties: 1 },
-  PlantUpdate: closed({
-    ids: { type: "array", items: plantId, ...bulkBounds },
-    set: refer("schemas", "PlantChange"),
-  }),
-  Updates: describeChanged("updated"),
-  PlantIds: closed({ ids: { type: "array", items: plantId, ...bulkBounds } }),
-  Deletions: describeChanged("deleted"),
-  TagCount: closed({
-    tag: text("Empty for plants without a tag."),
-    plants: integer("int64", "How many plants have the tag."),
-  }),
-  TagCountList: { type: "array", items: refer("schemas", "TagCount") },
-  EventList: { type: "array", items: refer("schemas", "Event") },
-  Event: {
-    ...closed({
-      seq: integer("int64", "Counts from 1 in each garden. A restored backup skips numbers."),
-      type: text("`plant.created`, `plant.replaced` or `plant.deleted`."),
-      at: { type: "string", format: "date-time" },
-      user: text("Who made the change."),
-      plant: refer("schemas", "EventPlant"),
-    }),
-    description: "A change to a plant.",
-  },
-  EventPlant: {
-    ...describeSchema(plantSchema),
-    required: Object.keys(plantSchema.entries),
-    description: "The plant after the change or, if it was deleted, before it.",
-  },
-  Me: closed(
-    {
-      user: text(),
-      garden: text(),
-      scope: { type: "string", enum: scopes },
-      plants: integer("int64", "Exactly how many plants the garden has now."),
-    },
-    {
-      lastEvent: integer(
-        "int64",
-        "The number of the garden's last event, 0 before the first. Absent: off.",
-      ),
-      expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
-    },
-  ),
-};
-
-function text(description?: string): Json {
-  return { type: "string", description };
-}
-
-function integer(format: "int32" | "int64", description?: string): Json {
-  return { type: "integer", format, description };
-}
-
-function describeChanged(done: "deleted" | "updated"): Json {
-  return closed({
-    [done]: integer("int32", `How many plants were ${done}.`),
-    missing: {
-      type: "array",
-      items: plantId,
-      description: "The ids without a plant, in the order in which they were sent.",
-    },
-  });
-}
-
-/** An object with these fields and no others. */
-function closed(required: Json, optional: Json = {}): Json {
-  return {
-    type: "object",
-    required: Object.keys(required),
-    properties: { ...required, ...optional },
-    additionalProperties: false,
-  };
-}
-
 /** The schema's checks are functions, so their limits come from its metadata. */
-function describeSchema(schema: v.GenericSchema): Json {
+function fromValibot(schema: v.GenericSchema): Json {
   const { $schema: _, ...described } = toJsonSchema(schema, {
     errorMode: "ignore",
     typeMode: "input",
@@ -387,13 +282,4 @@ function describeSchema(schema: v.GenericSchema): Json {
   });
   // The service refuses unknown fields.
   return { ...described, additionalProperties: false };
-}
-
-function refer(kind: "headers" | "responses" | "schemas", name: string): Json {
-  return { $ref: `#/components/${kind}/${toName(name)}` };
-}
-
-/** Generators make identifiers of the names of components: `rate-limited` is `RateLimited`. */
-function toName(name: string): string {
-  return name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,50 +1,44 @@
 /** What an operation is: its input, its reply, and its entry in the OpenAPI document. */
 import type * as v from "valibot";
 import type { Caller, Scope } from "../domain/caller.ts";
-import type { ErrorCode, ValidationError } from "../domain/errors.ts";
+import type { ErrorCode } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
-import type { PlantStorage } from "../domain/ports.ts";
+import type { EventFeed } from "./event-feed.ts";
+import type { HeaderDescription } from "./json-schema.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
+import type { Reply } from "./reply.ts";
 import type { Reservation } from "./reserved-bytes.ts";
-import type { Source } from "./stream.ts";
+import type { Checked } from "./validation.ts";
 
 /** What operations run on. */
-export interface Context {
+export interface Application {
+  readonly basePath: string;
   readonly plants: Plants;
   readonly lists: Lists;
   readonly events: Events;
-  /** See `EventFeed.open`. */
-  readonly openStream: (
-    request: Request,
-    caller: Caller,
-    token: string,
-    after: number | undefined,
-  ) => Promise<Reply>;
-  readonly basePath: string;
-  /** See `PlantStorage.version`. */
-  readonly readVersion: PlantStorage["version"];
+  readonly feed: EventFeed;
   /** Fails with `unavailable` if the storage cannot be reached. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
   readonly renderOpenApi: () => Promise<string>;
 }
 
-/** A response without the headers that all responses share. */
-export interface Reply {
-  readonly status: number;
-  readonly contentType?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** All headers but the request id, for a response that is sent more than once. */
-  readonly builtHeaders?: Headers | undefined;
-  /** Complete, or a source of chunks that are made as the client reads them. */
-  readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
-  /** The body goes on until the client leaves; what happens to it after the start isn't logged. */
-  readonly isLive?: boolean;
-  /** A page that new plants with assigned ids come after: see `GardenVersion.withoutAppends`. */
-  readonly isBeforeAppends?: boolean;
+/** An exchange as an operation sees it. */
+export interface Call {
+  readonly service: Application;
+  readonly request: Request;
+  readonly caller: Caller | undefined;
+  readonly token: string | undefined;
+  /** The memory that it takes until it ends. */
+  readonly reserved: Reservation;
+  /** Resolves when it may go on with long work. */
+  turn(): Promise<unknown>;
 }
+
+/** The call of an operation that needs a token. */
+export type IdentifiedCall = Call & { readonly caller: Caller; readonly token: string };
 
 /** An operation as the pipeline sees it. */
 export interface Operation {
@@ -63,13 +57,11 @@ export interface Operation {
   readonly isCacheable?: boolean;
   /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
   readonly isProbe?: boolean;
-  readonly run: (context: Context, input: Input) => Promise<Reply>;
+  readonly run: (call: Call, input: Input) => Promise<Reply>;
 }
 
+/** What the client sent, found valid. */
 export interface Input {
-  readonly caller: Caller | undefined;
-  readonly token: string | undefined;
-  readonly request: Request;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly body: unknown;
 }
@@ -78,19 +70,15 @@ export interface RequestBody<Value = unknown> {
   readonly bytesMax: number;
   /** Besides `application/json`. */
   readonly otherType?: string;
-  /** Adds what is wrong to `errors`; the value counts only if nothing is. */
-  readonly parse: (text: string, errors: ValidationError[], more: ParseContext) => Value;
-  /** The name of one of the schemas in `openapi.ts`. */
+  /** `pathId`: the id in the path, if there is one. */
+  readonly parse: (
+    text: string,
+    call: Call,
+    pathId: unknown,
+  ) => Checked<Value> | Promise<Checked<Value>>;
+  /** The name of one of the schemas of the operations' pages. */
   readonly schema: string;
   readonly example: unknown;
-}
-
-export interface ParseContext {
-  /** The id in the path, if there is one. */
-  readonly pathId: unknown;
-  /** Resolves when it's the request's turn to go on with long work. */
-  readonly turn: () => Promise<unknown>;
-  readonly reserved: Reservation;
 }
 
 /** An operation that the OpenAPI document describes. */
@@ -114,13 +102,6 @@ export interface Success {
   readonly example?: unknown;
 }
 
-export interface HeaderDescription {
-  readonly description: string;
-  readonly example: string | number;
-  readonly pattern?: string;
-  readonly required?: boolean;
-}
-
 type Values<Declared extends Parameters> = {
   readonly [Name in keyof Declared]:
     | v.InferOutput<Declared[Name]["schema"]>
@@ -129,22 +110,16 @@ type Values<Declared extends Parameters> = {
 
 /** An operation that needs a token. The types of its input follow from what it declares. */
 export function plantOperation<const Declared extends Parameters, Body = never>(
-  operation: Omit<DocumentedOperation, "run"> & {
+  operation: Omit<DocumentedOperation, "run" | "body"> & {
     readonly scope: Scope;
     readonly parameters: Declared;
     readonly body?: RequestBody<Body>;
     readonly run: (
-      context: Context,
-      input: {
-        readonly caller: Caller;
-        readonly token: string;
-        readonly request: Request;
-        readonly parameters: Values<Declared>;
-        readonly body: NonNullable<Awaited<Body>>;
-      },
+      call: IdentifiedCall,
+      input: { readonly parameters: Values<Declared>; readonly body: NonNullable<Body> },
     ) => Promise<Reply>;
   },
 ): DocumentedOperation {
-  // The pipeline makes `input` from what the same operation declares, so the narrower type holds.
+  // The pipeline reads the input that the same operation declares, so the narrower type holds.
   return operation as unknown as DocumentedOperation;
 }

@@ -1,4 +1,4 @@
-/** What a parameter is, and how its text is parsed: integers, fixed words, keys. */
+/** What a parameter is, and how its text is parsed: integers, fixed words, keys, entity tags. */
 import * as v from "valibot";
 import { codePointsMax, fits, tagSchema } from "../domain/plant.ts";
 import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
@@ -45,6 +45,13 @@ export function integerText(min: bigint, max: bigint) {
     v.metadata({ jsonSchema: { type: "integer", format, ...bounds } }),
   );
 }
+
+/** Of every list of items that a client pages through. */
+export const limit = inQuery(
+  v.pipe(integerText(0n, 2_147_483_647n), v.transform(Number)),
+  "The maximum number of items to return. Default: all. Up to 1,000 are a page.",
+  20,
+);
 
 /** One of some fixed words. */
 export function wordText<const Word extends string>(...words: readonly Word[]) {

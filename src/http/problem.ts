@@ -1,8 +1,8 @@
 /** The status and title of every error code, and the problem that the caller sees (RFC 9457). */
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
+import type { Exchange } from "./exchange.ts";
 import { noPlantsLeft } from "./headers.ts";
-import type { IncomingRequest } from "./incoming.ts";
-import type { Reply } from "./operation.ts";
+import type { Reply } from "./reply.ts";
 
 interface Problem {
   readonly status: number;
@@ -57,24 +57,19 @@ export function problemType(code: ErrorCode): string {
 
 const retryAfterSeconds = 1;
 
-/** Anything unexpected becomes `internal`, which shows no details. */
-export function toPlantStoreError(error: unknown): PlantStoreError {
-  if (error instanceof PlantStoreError) return error;
-  return new PlantStoreError("internal", problemInfo.internal.help, { cause: error });
-}
-
-/** `nextSeconds`: until the caller may make one more request; absent without a rate limit. */
-export function problemReply(
-  error: PlantStoreError,
-  incoming: IncomingRequest,
-  nextSeconds: number | undefined,
-): Reply {
+/** Notes why the exchange is refused. Anything unexpected is `internal`, which shows no details. */
+export function toProblem(exchange: Exchange, error: unknown): Reply {
+  const refusal =
+    error instanceof PlantStoreError
+      ? error
+      : new PlantStoreError("internal", problemInfo.internal.help, { cause: error });
+  exchange.refusal = refusal;
   return {
-    status: problemInfo[error.code].status,
+    status: problemInfo[refusal.code].status,
     contentType: "application/problem+json",
-    headers: problemHeaders(error, incoming, nextSeconds),
+    headers: problemHeaders(refusal, exchange),
     // A request id needs no escaping.
-    body: `${renderProblem(error)},"requestId":"${incoming.requestId}"}`,
+    body: `${renderProblem(refusal)},"requestId":"${exchange.requestId}"}`,
   };
 }
 
@@ -105,8 +100,7 @@ const refusedTokenHeaders = { "WWW-Authenticate": `${challenge}, error="invalid_
 
 function problemHeaders(
   { code, limit }: PlantStoreError,
-  { token, route, operation }: IncomingRequest,
-  nextSeconds = retryAfterSeconds,
+  { token, route, operation, rateLevel, service }: Exchange,
 ): Record<string, string> {
   switch (code) {
     case "unauthenticated":
@@ -121,8 +115,11 @@ function problemHeaders(
       return {
         Accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
       };
-    case "rate-limited":
-      return { "Retry-After": String(nextSeconds) };
+    case "rate-limited": {
+      // Too many streams have no rate.
+      const allowance = rateLevel === undefined ? undefined : service.limiter?.allowance(rateLevel);
+      return { "Retry-After": String(allowance?.nextSeconds ?? retryAfterSeconds) };
+    }
     case "unavailable":
       return { "Retry-After": String(retryAfterSeconds) };
     case "storage-full":

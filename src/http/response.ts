@@ -1,68 +1,87 @@
-/** Replies and what goes into them: plants, events, links, locations, entity tags. */
-import { contentHash, contentOf, type Plant, type PlantId, toPlant } from "../domain/plant.ts";
-import type { GardenEvent } from "../domain/ports.ts";
-import type { Reply } from "./operation.ts";
+/** Turns a reply into the response that the runtime sends, and ends its exchange. */
+import type { Exchange } from "./exchange.ts";
+import type { Visibility } from "./headers.ts";
+import type { Reply } from "./reply.ts";
+import { streamChunks } from "./stream.ts";
 
-export function jsonReply(
-  status: number,
-  body: Reply["body"],
-  headers?: Readonly<Record<string, string>>,
-): Reply {
-  return { status, contentType: "application/json", headers, body };
+/** Whatever the response needs until it's sent is kept until then: see `Exchange.end`. */
+export function respond(exchange: Exchange, reply: Reply): Response {
+  const { request, caller, rateLevel, service } = exchange;
+  const { status, body, contentType, builtHeaders } = reply;
+  const content = openContent(exchange, reply);
+  const response = new Response(content, {
+    status,
+    headers:
+      builtHeaders ?? service.headers.shared(visibilityOf(exchange), contentType, request.headers),
+  });
+  const { headers } = response;
+  headers.set("X-Request-Id", exchange.requestId);
+  if (!builtHeaders) setHeaders(headers, reply);
+  if (caller) service.headers.setLimits?.(headers, rateLevel);
+  // HEAD of a stream: as GET would have it. The runtime would send a length of 0.
+  if (body && content === null) headers.set("Transfer-Encoding", "chunked");
+  // The runtime adds a date to all other responses.
+  if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
+  if (mustClose(exchange)) headers.set("Connection", "close");
+  if (reply.isLive || !(content instanceof ReadableStream)) exchange.end(status);
+  return response;
 }
 
-const plainText = "text/plain; charset=utf-8";
-
-export function textReply(body: string, contentType = plainText): Reply {
-  return { status: 200, contentType, body };
+/** Builds the headers of a reply that is sent many times, unless they depend on the origin. */
+export function buildHeaders(exchange: Exchange, reply: Reply): Reply {
+  const { headers } = exchange.service;
+  if (headers.dependOnOrigin) return reply;
+  const shared = headers.shared("private", reply.contentType, exchange.request.headers);
+  const builtHeaders = new Headers(shared);
+  setHeaders(builtHeaders, reply);
+  return { ...reply, builtHeaders };
 }
 
-/** What a client asks for besides the name and the tag. */
-type Include = "id" | undefined;
-
-export function renderPlant(plant: Plant, include: Include): string {
-  return JSON.stringify(toFields(plant, include));
+function setHeaders(headers: Headers, reply: Reply): void {
+  for (const name in reply.headers) headers.set(name, reply.headers[name] as string);
 }
 
-/** What a client sees of a plant, to be rendered as JSON. */
-export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
-  return include === "id" ? toPlant(exactId(plant.id), plant) : contentOf(plant);
+/** What the response sends. The end of a stream is the end of its exchange, unless it's live. */
+function openContent(
+  exchange: Exchange,
+  { status, body, isLive }: Reply,
+): string | Uint8Array<ArrayBuffer> | ReadableStream | null {
+  if (body === undefined) return null;
+  if (typeof body === "string" || body instanceof Uint8Array) return body;
+  if (exchange.request.method === "HEAD") {
+    body.close();
+    return null;
+  }
+  if (isLive) return streamChunks(body);
+  return streamChunks(
+    body,
+    () => waitForChunk(exchange),
+    (error) => exchange.end(status, error),
+  );
 }
 
-/** TypeScript doesn't know this standard function yet. */
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
-
-/** As JSON: `JSON.stringify` refuses a bigint, and a number would round large ids. */
-function exactId(id: PlantId): unknown {
-  const number = Number(id);
-  return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
+/**
+ * Resolves when the next chunk of a long response may be made. A list ends when its token does; the
+ * results of a bulk request don't, because their plants are stored.
+ */
+async function waitForChunk(exchange: Exchange): Promise<void> {
+  await exchange.turn();
+  if (exchange.operation?.scope === "read") await exchange.checkToken();
 }
 
-export function renderEvent({ seq, type, atMs, user, plant }: GardenEvent): string {
-  const at = new Date(atMs).toISOString();
-  return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: toFields(plant, "id") });
+/**
+ * Whether the connection must be closed after the response, because the rest of the body could be
+ * taken for the next request. A short rest is read and dropped, so that a proxy that is still
+ * sending it sees the response.
+ */
+function mustClose({ request, hasUnreadBody, hasRoom, declaredBody }: Exchange): boolean {
+  // After a CONNECT the runtime sees no more requests.
+  if (request.method === "CONNECT") return true;
+  if (!hasUnreadBody) return false;
+  return !declaredBody.canBeDrained || !hasRoom || request.bodyUsed;
 }
 
-export function plantLocation(basePath: string, id: PlantId): string {
-  return `${basePath}/plants/${id}`;
-}
-
-/** A hash of the name and tag. That's enough to detect a change, so no version is stored. */
-export function entityTag(plant: Plant): string {
-  return `"${contentHash(plant)}"`;
-}
-
-/** By weak comparison, as for `If-None-Match`. */
-export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
-  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
-}
-
-/** The link to the next page; parameters that are absent are left out. */
-export function linkToNext(
-  path: string,
-  parameters: Readonly<Record<string, string | number | bigint | undefined>>,
-): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  return `<${path}?${query.join("&")}>; rel="next"`;
+function visibilityOf({ operation, route }: Exchange): Visibility {
+  if (operation?.scope) return "private";
+  return route?.isProbe ? "probe" : "public";
 }

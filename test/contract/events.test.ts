@@ -163,9 +163,9 @@ onEachEngine((garden) => {
     await readers[0]?.close();
     readers.push(await listen());
     await Promise.all(readers.map((each) => each.close()));
-    await waitFor(() => service.assembly.feed.listeners === 0 || undefined);
+    await waitFor(() => service.parts.feed.listeners === 0 || undefined);
     await call("HEAD /events", 200, undefined, stream);
-    expect(service.assembly.feed.listeners).toBe(0);
+    expect(service.parts.feed.listeners).toBe(0);
   });
 });
 

@@ -8,7 +8,7 @@ import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
 import { problemInfo } from "../../src/http/problem.ts";
 import { createLog } from "../../src/log.ts";
-import { type Assembly, assemble } from "../../src/server/listener.ts";
+import { type Wired, wire } from "../../src/process/wire.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist } from "../end-to-end/running-service.ts";
@@ -17,7 +17,7 @@ import { create } from "../storage/tested-storage.ts";
 import { ApiDocument } from "./documented-responses.ts";
 
 export const engines = ["SQLite", "PostgreSQL"] as const;
-type ServiceConfig = Partial<Parameters<typeof assemble>[0]>;
+type ServiceConfig = Partial<Parameters<typeof wire>[0]>;
 
 /** `null` leaves a header out that would be sent otherwise. */
 type SentHeaders = Readonly<Record<string, string | null>>;
@@ -84,7 +84,7 @@ class Reply {
 export class TestService {
   database = "";
   storage!: Storage;
-  assembly!: Assembly;
+  parts!: Wired;
   document!: ApiDocument;
   readonly base: string;
   #logged = "";
@@ -105,7 +105,7 @@ export class TestService {
       headers.set("content-length", String(Buffer.byteLength(body)));
     }
     const url = `http://plants.test${this.base}${target}`;
-    return this.assembly.app.fetch(new Request(url, { ...init, method, headers }));
+    return this.parts.pipeline.fetch(new Request(url, { ...init, method, headers }));
   }
 
   async makeToken(fields: NewToken): Promise<string> {
@@ -114,7 +114,7 @@ export class TestService {
 
   /** Revokes a token, and this service notices. */
   async revoke(token: string): Promise<void> {
-    const { authenticator } = this.assembly;
+    const { authenticator } = this.parts;
     const { credential } = await authenticator.authenticate(token);
     await this.storage.revokeToken(credential, Date.now());
     await authenticator.refresh();
@@ -173,8 +173,8 @@ export function openService(
       plantsMax: config.usage?.plantsMax,
       withoutEvents: config.events === "off",
     });
-    service.assembly = assemble({ ...readConfig({}, {}), ...config }, service.storage, service.log);
-    await service.assembly.authenticator.refresh();
+    service.parts = wire({ ...readConfig({}, {}), ...config }, service.storage, service.log);
+    await service.parts.authenticator.refresh();
     service.document = new ApiDocument(await (await service.fetch("GET /openapi.json")).json());
   });
   afterAll(async () => {

@@ -7,7 +7,7 @@ const below = openGarden("SQLite", { basePath: "/garden/v1" });
 
 /** Beside the base path. */
 const fetchAtRoot = (path: string) =>
-  below.service.assembly.app.fetch(
+  below.service.parts.pipeline.fetch(
     new Request(`http://plants.test${path}`, { headers: { host: "plants.test" } }),
   );
 

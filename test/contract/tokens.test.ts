@@ -86,7 +86,7 @@ onEachEngine(({ call, reader, stranger, anonymous, token, plant, list, service }
     expect(await begin()()).toBe(201);
     const [sendForgotten, sendLate] = [begin(), begin()];
     await service.makeToken({ user: "another" });
-    await service.assembly.authenticator.refresh();
+    await service.parts.authenticator.refresh();
     expect(await sendForgotten()).toBe(201);
     await service.revoke(good);
     expect(await sendLate()).toBe(401);

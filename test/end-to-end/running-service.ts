@@ -9,7 +9,7 @@ import { memoizeAsync } from "../../src/async/memoize.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
-import { serve } from "../../src/server/serve.ts";
+import { serve } from "../../src/process/serve.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";

@@ -120,23 +120,19 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       });
     });
 
-    test("the version changes with every change, by any process, and ignores appends where asked to", async () => {
+    test("the version changes with every change, by any process", async () => {
       await apply(create());
       let before = storage.version("home");
       if (before === undefined) return;
-      expect(storage.version("home")).toEqual(before);
+      expect(storage.version("home")).toBe(before);
       const other = await openAgain();
       await other.apply([create()]);
       await other.close();
-      await waitFor(() => storage.version("home")?.all !== before?.all || undefined);
-      before = storage.version("home");
-      await apply(create(), create());
-      expect(storage.version("home")?.all).not.toBe(before?.all);
-      expect(storage.version("home")?.withoutAppends).toBe(before?.withoutAppends);
-      for (const write of [create({ id: 77n }), put({ id: 77n, name: "x" }), remove(1n)]) {
+      await waitFor(() => storage.version("home") !== before || undefined);
+      for (const write of [create(), put({ id: 77n, name: "x" }), remove(1n)]) {
         before = storage.version("home");
         await apply(write);
-        expect(storage.version("home")?.withoutAppends).not.toBe(before?.withoutAppends);
+        expect(storage.version("home")).not.toBe(before);
       }
     });
 

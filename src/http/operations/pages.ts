@@ -3,11 +3,12 @@
  * on the first request and cached; the files are named by a hash of their content.
  */
 import * as v from "valibot";
-import { memoizeAsync } from "../async/memoize.ts";
-import { PlantStoreError } from "../domain/errors.ts";
-import type { Operation, Reply } from "./operation.ts";
-import type { PageSource } from "./page-sources.ts";
-import { ChunkSizes, type Source } from "./stream.ts";
+import { memoizeAsync } from "../../async/memoize.ts";
+import { PlantStoreError } from "../../domain/errors.ts";
+import type { Operation } from "../operation.ts";
+import type { PageSource } from "../page-sources.ts";
+import type { Reply } from "../reply.ts";
+import { ChunkSizes, type Source } from "../stream.ts";
 
 /** Only what this service sends. */
 const sharedPolicy = [
@@ -36,11 +37,11 @@ const referencePolicy = [
 ].join("; ");
 
 const loadConsole = memoizeAsync(async () => {
-  const { readConsole } = await import("./page-sources.ts");
+  const { readConsole } = await import("../page-sources.ts");
   return buildPage("console", await readConsole());
 });
 const loadReference = memoizeAsync(async () => {
-  const { readReference } = await import("./page-sources.ts");
+  const { readReference } = await import("../page-sources.ts");
   return buildPage("reference", await readReference());
 });
 
@@ -49,7 +50,10 @@ export const redirectToConsole: Operation = {
   name: "redirectToConsole",
   method: "GET",
   path: "",
-  run: async ({ basePath }) => ({ status: 308, headers: { Location: `${basePath}/` } }),
+  run: async ({ service }) => ({
+    status: 308,
+    headers: { Location: `${service.basePath}/` },
+  }),
 };
 
 /** A fern's leaf. */
@@ -76,22 +80,20 @@ export const webPages: readonly Operation[] = [
     name: "readConsole",
     method: "GET",
     path: "/",
-    run: async (_context, { request }) =>
-      pageReply(await loadConsole(), consolePolicy, request.headers),
+    run: async ({ request }) => pageReply(await loadConsole(), consolePolicy, request.headers),
   },
   {
     name: "readReference",
     method: "GET",
     path: "/docs",
-    run: async (_context, { request }) =>
-      pageReply(await loadReference(), referencePolicy, request.headers),
+    run: async ({ request }) => pageReply(await loadReference(), referencePolicy, request.headers),
   },
   {
     name: "readAsset",
     method: "GET",
     path: "/assets/{name}",
     parameters: { name: { in: "path", schema: v.string(), description: "The file's name." } },
-    async run(_context, { parameters, request }) {
+    async run({ request }, { parameters }) {
       const name = String(parameters.name);
       // Another process may have served the page that links to it.
       await (name.startsWith("reference") ? loadReference() : loadConsole());

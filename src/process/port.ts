@@ -1,28 +1,33 @@
-/** The port: its certificate, whether it is free, and the runtime's server on it. */
+/** The port: whether it is free, and the runtime's server on it. */
 import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import type { App } from "../http/app.ts";
-import { whyNot } from "../storage/failures.ts";
+import type { Pipeline } from "../http/pipeline.ts";
+import type { Certificate } from "./tls.ts";
 
 /** How long active clients have to see `Connection: close` before the port closes. */
 const closingMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
 
-interface Place extends Pick<Config, "host" | "port" | "threads"> {
+/** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */
+const ciphers = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
+  .flatMap((suite) => [`ECDHE-ECDSA-${suite}`, `ECDHE-RSA-${suite}`])
+  .join(":");
+
+interface ListenOptions extends Pick<Config, "host" | "port" | "threads"> {
   /** Absent: plain HTTP. */
-  readonly certificate: Certificate | undefined;
+  readonly certificate?: Certificate | undefined;
 }
 
 export type Server = ReturnType<typeof listen>;
 
 /** Fails with `unavailable`, in one line, if it cannot listen. */
-export function listen(place: Place, app: App) {
-  const { host, port, threads, certificate } = place;
+export function listen(options: ListenOptions, pipeline: Pipeline) {
+  const { host, port, threads, certificate } = options;
   const closing = Promise.withResolvers<void>();
   let closingAtMs: number | undefined;
   const respond = (request: Request, isExactOpenPath: boolean): Promise<Response> =>
-    app.fetch(request, isExactOpenPath).then(announceClose);
+    pipeline.fetch(request, isExactOpenPath).then(announceClose);
   /** After the handler: requests in flight when closing began get the header, too. */
   function announceClose(response: Response): Response {
     if (closingAtMs === undefined) return response;
@@ -30,13 +35,13 @@ export function listen(place: Place, app: App) {
     if (performance.now() - closingAtMs > closingMs) closing.resolve();
     return response;
   }
-  const server = withListenError(place, () =>
+  const server = withListenError(options, () =>
     Bun.serve({
       hostname: host,
       port,
       // Routes match the path as it was sent; `request.url` has it normalized.
       routes: Object.fromEntries(
-        app.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
+        pipeline.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
       ),
       fetch: (request) => respond(request, false),
       development: false,
@@ -108,45 +113,4 @@ function describeListenError(code: string | undefined, host: string, port: numbe
     `Port ${port} is in use${maybe}. Stop the other program, or choose a port: ` +
     `plantstore serve --port ${other}`
   );
-}
-
-/** PEM, as the runtime takes it. */
-export interface Certificate {
-  /** With the certificates that lead to an authority, if there are any. */
-  readonly cert: string;
-  readonly key: string;
-  readonly expiresAtMs: number;
-  readonly lifetimeMs: number;
-}
-
-/** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */
-const ciphers = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
-  .flatMap((suite) => [`ECDHE-ECDSA-${suite}`, `ECDHE-RSA-${suite}`])
-  .join(":");
-
-/** Fails with `invalid-request`, in one line, if the files don't hold a pair that can be used. */
-export async function readCertificate(files: NonNullable<Config["tls"]>): Promise<Certificate> {
-  const [cert, key] = await Promise.all([readPem("cert", files.cert), readPem("key", files.key)]);
-  // Not imported above: a service without TLS starts faster.
-  const { X509Certificate } = await import("node:crypto");
-  const { createSecureContext } = await import("node:tls");
-  try {
-    createSecureContext({ cert, key });
-    const { validFrom, validTo } = new X509Certificate(cert);
-    const expiresAtMs = Date.parse(validTo);
-    return { cert, key, expiresAtMs, lifetimeMs: expiresAtMs - Date.parse(validFrom) };
-  } catch (cause) {
-    const pair = `--tls-cert ${files.cert} and --tls-key ${files.key}`;
-    const needed = "a certificate and its private key, in PEM form and without a passphrase";
-    throw new PlantStoreError("invalid-request", `${pair} are not ${needed}.`, { cause });
-  }
-}
-
-async function readPem(kind: "cert" | "key", path: string): Promise<string> {
-  return Bun.file(path)
-    .text()
-    .catch((error) => {
-      const reason = `cannot be read: ${whyNot("read", error)}`;
-      throw new PlantStoreError("invalid-request", `--tls-${kind} ${path} ${reason}.`);
-    });
 }

@@ -18,8 +18,8 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { GardenEvent, PlantStorage } from "../domain/ports.ts";
 import type { Metrics } from "../metrics.ts";
-import type { Reply } from "./operation.ts";
-import { renderEvent } from "./response.ts";
+import type { Reply } from "./reply.ts";
+import { renderEvent } from "./reply.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Source } from "./stream.ts";
 
@@ -49,6 +49,13 @@ interface Chunk {
   readonly count: number;
   /** When its first event happened. */
   readonly atMs: number;
+}
+
+/** Who wants a stream. */
+interface Subscription {
+  readonly request: Request;
+  readonly caller: Caller;
+  readonly token: string;
 }
 
 /** A garden with listeners. */
@@ -93,12 +100,7 @@ export class EventFeed {
   }
 
   /** Starts after `after`, or fails with `gone` if it can't; absent: starts with the next event. */
-  async open(
-    request: Request,
-    caller: Caller,
-    token: string,
-    after: number | undefined,
-  ): Promise<Reply> {
+  async open({ request, caller, token }: Subscription, after: number | undefined): Promise<Reply> {
     const { credential } = caller;
     const { lastEvent: last } = await this.deps.events.read(caller, after, 1);
     this.#countStream(credential, 1);
@@ -175,7 +177,7 @@ export class EventFeed {
   readonly #poll = singleFlight(async () => {
     const due: { channel: Channel; version: number | undefined }[] = [];
     for (const channel of this.#channels.values()) {
-      const version = this.deps.readVersion(channel.garden)?.all;
+      const version = this.deps.readVersion(channel.garden);
       if (version === undefined || version !== channel.version) due.push({ channel, version });
     }
     for (let from = 0; from < due.length; from += gardensPerSlice) {

@@ -6,9 +6,9 @@
  *
  *     stop            streams of events end; each response closes its connection
  *     after 0.1 s     the port closes (port.ts)
- *     after   1 s     clients that don't read the end of their streams are cut off (listener.ts)
+ *     after   1 s     clients that don't read the end of their streams are cut off (thread.ts)
  *     after   8 s     so are all other requests; commits have ended by then, or end as the storage
- *                     closes (listener.ts)
+ *                     closes (thread.ts)
  *     after   9 s     nobody waits any more, not even for the storage to close
  *     after  10 s     `docker stop` would kill the process
  */
@@ -20,10 +20,11 @@ import { createBucketMemory } from "../http/rate-limiter.ts";
 import type { Log } from "../log.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import type { Storage, StorageShare } from "../storage/storage.ts";
-import { type ListenerConfig, openListener } from "./listener.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";
-import { claimPort, readCertificate } from "./port.ts";
-import type { FromThread, ToThread } from "./thread.ts";
+import { claimPort } from "./port.ts";
+import { openThread, type ThreadConfig } from "./thread.ts";
+import { readCertificate } from "./tls.ts";
+import type { FromThread, ToThread } from "./worker-thread.ts";
 
 /** Starting the other threads takes all processors for a moment; the first response goes first. */
 const joinAfterMs = 50;
@@ -47,7 +48,7 @@ export async function serve(
 ): Promise<Service> {
   // Threads have their own connections and share the limit of the process.
   const poolSize = Math.floor(settings.limits.poolSize / settings.threads);
-  const config: ListenerConfig = {
+  const config: ThreadConfig = {
     ...settings,
     limits: { ...settings.limits, poolSize: Math.max(1, poolSize) },
     certificate: settings.tls && (await readCertificate(settings.tls)),
@@ -63,16 +64,16 @@ export async function serve(
     );
   // Before it creates a file.
   claimPort(config);
-  const listener = await openListener(config, log, {
+  const first = await openThread(config, log, {
     onFailure,
     onNewStore: (schema) =>
       log.event("info", "created a new store", { database: placeOf(config.database), schema }),
   });
-  const { port, storage, readiness, metrics } = listener;
-  const threads: Thread[] = [];
+  const { port, storage, readiness, metrics } = first;
+  const others: OtherThread[] = [];
   const joining = setTimeout(() => {
     for (let index = 1; index < config.threads; index++) {
-      threads.push(startThread({ ...config, port }, storage.share(), log, onFailure));
+      others.push(startThread({ ...config, port }, storage.share(), log, onFailure));
     }
   }, joinAfterMs);
   const tasks = startProcessTasks(storage, readiness, config, log, metrics);
@@ -85,7 +86,7 @@ export async function serve(
     async stop() {
       clearTimeout(joining);
       tasks.stop();
-      const drained = Promise.all([listener.drain(), ...threads.map((thread) => thread.stop())]);
+      const drained = Promise.all([first.drain(), ...others.map((thread) => thread.stop())]);
       // The storage last, because the other threads have joined it.
       const closed = drained.then(() => storage.close());
       await deadline(closed, stopMs, () => {
@@ -100,19 +101,19 @@ function placeOf(database: string): string {
   return isFile(database) ? resolve(database) : maskAddress(database);
 }
 
-interface Thread {
+interface OtherThread {
   /** Resolves once it has drained and closed its storage. */
   stop(): Promise<void>;
 }
 
 /** A thread that breaks down takes its connections with it, so the process can't just go on. */
 function startThread(
-  config: ListenerConfig,
+  config: ThreadConfig,
   { state: share, transfer }: StorageShare,
   log: Log,
   onFailure: (message: string) => void,
-): Thread {
-  const worker = new Worker(`${import.meta.dir}/thread.ts`);
+): OtherThread {
+  const worker = new Worker(`${import.meta.dir}/worker-thread.ts`);
   const post = (message: ToThread, moved: Transferable[] = []) =>
     worker.postMessage(message, moved);
   const stopped = Promise.withResolvers<void>();

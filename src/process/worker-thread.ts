@@ -1,14 +1,14 @@
 /// <reference lib="webworker" />
-/** The program of every thread but the first: a listener that the first one starts and stops. */
+/** The program of every thread but the first, which starts and stops it. */
 
 import { createLog, type Log, type LogFormat, type LogLevel } from "../log.ts";
 import type { StorageShare } from "../storage/storage.ts";
-import { type Listener, type ListenerConfig, openListener } from "./listener.ts";
+import { openThread, type ServingThread, type ThreadConfig } from "./thread.ts";
 
 export type ToThread =
   | {
       readonly kind: "open";
-      readonly config: ListenerConfig;
+      readonly config: ThreadConfig;
       readonly share: StorageShare["state"];
       readonly logFormat: LogFormat;
       readonly logLevel: LogLevel;
@@ -27,20 +27,20 @@ declare const self: Worker;
 const post = (message: FromThread) => self.postMessage(message);
 
 let log: Log | undefined;
-let opening: Promise<Listener> | undefined;
+let opening: Promise<ServingThread> | undefined;
 
 self.onmessage = async ({ data: message }: MessageEvent<ToThread>) => {
   switch (message.kind) {
     case "open": {
       const { config, share, logFormat, logLevel } = message;
       log = createLog(logFormat, (lines) => post({ kind: "log", lines }), logLevel);
-      opening = openListener(config, log, { share });
+      opening = openThread(config, log, { share });
       return opening.catch((error) => post({ kind: "failed", message: error.message }));
     }
     case "stop": {
-      const listener = await opening?.catch(() => undefined);
-      await listener?.drain();
-      await listener?.storage.close();
+      const thread = await opening?.catch(() => undefined);
+      await thread?.drain();
+      await thread?.storage.close();
       log?.flush();
       return post({ kind: "stopped" });
     }

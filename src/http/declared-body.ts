@@ -1,0 +1,89 @@
+/** What the headers of a request say of its body, before any of it is read. */
+import { PlantStoreError, refuse } from "../domain/errors.ts";
+import type { RequestBody } from "./operation.ts";
+import { plantCharactersMax } from "./validation.ts";
+
+/** Any valid plant fits, even with every character escaped. Longer bodies are bulks, or invalid. */
+const smallBodyBytes = plantCharactersMax;
+/** Reserved for a body that declares no length, until it has arrived or is longer. */
+export const undeclaredBytes = 256 * 1024;
+/** If more than this is left of a refused body, the connection is closed instead of drained. */
+const drainedBytesMax = 1024 * 1024;
+const jsonType = "application/json";
+
+export class DeclaredBody {
+  readonly isPresent: boolean;
+  /** `Content-Length`: absent without it, and `NaN` if it isn't one number. */
+  readonly #bytes: number | undefined;
+
+  constructor(private readonly headers: Headers) {
+    const length = headers.get("content-length");
+    // The runtime lets a repeated one through. Nothing may take it for a small one.
+    if (length !== null) this.#bytes = /^\d+$/.test(length) ? Number(length) : Number.NaN;
+    this.isPresent =
+      this.#bytes === undefined ? headers.has("transfer-encoding") : this.#bytes !== 0;
+  }
+
+  get hasLength(): boolean {
+    return this.#bytes !== undefined;
+  }
+
+  /** Whether it's at most as long as any plant. */
+  get isSmall(): boolean {
+    return this.#bytes !== undefined && this.#bytes <= smallBodyBytes;
+  }
+
+  /** A body over 1 MiB, or whose length isn't a number, is refused unread. */
+  get bytesToReserve(): number {
+    if (!this.isPresent || this.isSmall) return 0;
+    const bytes = this.#bytes ?? undeclaredBytes;
+    return bytes <= drainedBytesMax ? bytes : smallBodyBytes;
+  }
+
+  /** Whether the runtime can read and drop what is left of it after a refusal. */
+  get canBeDrained(): boolean {
+    return this.#bytes !== undefined && this.#bytes <= drainedBytesMax;
+  }
+
+  /**
+   * Fails with `invalid-request` if a proxy could disagree about where the body ends. The runtime
+   * even accepts `chunked,`.
+   */
+  checkFraming(): void {
+    const encoding = this.headers.get("transfer-encoding");
+    if (encoding === null || encoding.toLowerCase() === "chunked") return;
+    throw refuse({ header: "Transfer-Encoding", detail: "must be chunked, and nothing else." });
+  }
+
+  /** Fails with `unsupported-media-type`, `invalid-request` or `too-large`. */
+  check({ bytesMax, otherType }: Pick<RequestBody, "bytesMax" | "otherType">): void {
+    this.#checkType(otherType);
+    if (Number.isNaN(this.#bytes)) throw ambiguousLength;
+    if (this.#bytes !== undefined && this.#bytes > bytesMax) throw tooLarge(bytesMax);
+  }
+
+  /** A request that has neither body nor type passes: its body is found empty. */
+  #checkType(otherType: string | undefined): void {
+    const type = this.headers.get("content-type")?.replace(typeParameters, "").toLowerCase();
+    const encoding = this.headers.get("content-encoding")?.toLowerCase() ?? "identity";
+    const isExpected = type === undefined ? !this.isPresent : [jsonType, otherType].includes(type);
+    if (!isExpected || encoding !== "identity") throw unsupportedType;
+  }
+}
+
+/** A semicolon with nothing after it is no parameter, and some clients send it. */
+const typeParameters = /\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
+
+const unsupportedType = new PlantStoreError(
+  "unsupported-media-type",
+  "Send JSON in UTF-8 with Content-Type: application/json, and no Content-Encoding.",
+);
+
+const ambiguousLength = refuse({
+  header: "Content-Length",
+  detail: "must be given once, as a number.",
+});
+
+export function tooLarge(bytesMax: number): PlantStoreError {
+  return new PlantStoreError("too-large", `Send a body of at most ${bytesMax} bytes.`);
+}

@@ -1,0 +1,171 @@
+/**
+ * One request and its response: what is known of it, what it holds, and its one end. The
+ * constructor learns what can be known when the request arrives. `pipeline.ts` does the rest.
+ */
+import { noGarden } from "../async/fair-queue.ts";
+import type { Caller } from "../domain/caller.ts";
+import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import type { LogLevel } from "../log.ts";
+import { DeclaredBody } from "./declared-body.ts";
+import type { Call, Operation } from "./operation.ts";
+import { readBearerToken, readTarget, readTraceId } from "./request-head.ts";
+import type { Reservation } from "./reserved-bytes.ts";
+import type { Route } from "./router.ts";
+import type { Service } from "./service.ts";
+
+export class Exchange implements Call {
+  readonly requestId: string;
+  /** Of the trace that the caller is in, for the log; absent if it sent none. */
+  readonly traceId: string | undefined;
+  readonly query: string;
+  /** Absent: there is nothing at this path. */
+  readonly route: Route | undefined;
+  /** The path's variable segment. */
+  readonly variable: string;
+  /** Absent: the path doesn't have this method. */
+  readonly operation: Operation | undefined;
+  /** Absent if none was sent, or none is needed. */
+  readonly token: string | undefined;
+  /** Known at once if the token is cached. */
+  caller: Caller | undefined;
+  readonly declaredBody: DeclaredBody;
+  /** Whether a part of the body hasn't been read. */
+  hasUnreadBody: boolean;
+  /** The memory that it takes until it ends. */
+  readonly reserved: Reservation;
+  /** Whether there is room for its body. If not, it is refused unread. */
+  hasRoom: boolean;
+  /** Whether it waited too long for its turn. */
+  isLate = false;
+  /** What the rate limiter found, once it has counted the request. */
+  rateLevel: number | undefined;
+  /** The garden's version before anything was read, if the response may be cached. */
+  version: number | undefined;
+  /** Why the response is a problem, if it is one. */
+  refusal: PlantStoreError | undefined;
+  /** Where it waits while its caller isn't known: a queue that it shares with others. */
+  readonly #strangersQueue: string;
+
+  constructor(
+    readonly service: Service,
+    readonly request: Request,
+    /** Whether the path was sent exactly as one that needs no token: see `Pipeline.fetch`. */
+    readonly isExactOpenPath: boolean,
+    private readonly startedAtMs: number,
+  ) {
+    const { authenticator, findRoute, nextRequestId, reservedBytes } = service;
+    const { headers, method, url } = request;
+    const [path, query] = readTarget(url);
+    const match = findRoute(path);
+    this.requestId = nextRequestId(headers);
+    this.traceId = readTraceId(headers);
+    this.query = query;
+    this.route = match?.route;
+    this.variable = match?.variable ?? "";
+    this.operation = match?.route.operations.get(method);
+    this.token = this.operation?.scope && readBearerToken(headers);
+    const { token } = this;
+    this.caller = token === undefined ? undefined : authenticator.findCached(token);
+    const garden = token === undefined ? undefined : authenticator.findGarden(token);
+    this.#strangersQueue = garden ?? queueOf(this.operation, token);
+    this.declaredBody = new DeclaredBody(headers);
+    this.hasUnreadBody = this.declaredBody.isPresent;
+    this.reserved = reservedBytes.open(this.queue);
+    // Before it waits for its turn: the runtime keeps what arrives until it's read.
+    const bytes = this.declaredBody.bytesToReserve;
+    this.hasRoom = bytes === 0 || this.reserved.tryAdd(bytes);
+  }
+
+  /** The queue in which it waits: its garden's, or a shared one while that isn't known. */
+  get queue(): string {
+    return this.caller?.garden ?? this.#strangersQueue;
+  }
+
+  /** Resolves when it may go on with long work. */
+  turn(): Promise<unknown> {
+    return this.service.scheduler.turn(this.queue);
+  }
+
+  /** From now on, the memory that it takes counts for the caller's garden. */
+  identify(caller: Caller): void {
+    this.caller = caller;
+    this.hasRoom &&= this.reserved.tryMoveTo(caller.garden);
+  }
+
+  /** Fails if a token that was valid isn't any more. */
+  async checkToken(): Promise<void> {
+    const { token, service } = this;
+    if (token === undefined || service.authenticator.findCached(token)) return;
+    await service.authenticator.authenticate(token);
+  }
+
+  /**
+   * Call it once, however the exchange ends: when the whole response was handed over, when the
+   * client has left, or with the error that broke off a stream after its status was sent.
+   */
+  end(status: number, error?: unknown): void {
+    this.reserved.release();
+    if (this.refusal) this.#reportRefusal(this.refusal);
+    if (error !== undefined) this.#reportBrokenStream(error);
+    const { operation, caller, requestId, traceId, service } = this;
+    const { method } = this.request;
+    const durationMs = performance.now() - this.startedAtMs;
+    service.metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
+    service.log.request(levelOf(operation, status), {
+      method,
+      route: this.route?.path ?? "none",
+      status,
+      durationMs,
+      user: caller?.user,
+      garden: caller?.garden,
+      tokenId: caller?.tokenId,
+      tokenError: this.refusal?.tokenError,
+      requestId,
+      traceId,
+    });
+  }
+
+  /** Logs and counts what the line of the request doesn't say. */
+  #reportRefusal(refusal: PlantStoreError): void {
+    const { requestId, service } = this;
+    const { code, limit, tokenError } = refusal;
+    if (refusal === overloaded) service.countOverload();
+    else if (limit === "requests" || limit === "streams") service.metrics.countLimited(limit);
+    else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
+      const error = code === "internal" ? refusal.cause : refusal;
+      service.reportFailure(refusal, () =>
+        service.log.event("error", "request failed", { requestId, code, error }),
+      );
+    }
+  }
+
+  #reportBrokenStream(error: unknown): void {
+    const { requestId, service } = this;
+    if (error instanceof PlantStoreError && error.code === "unauthenticated") {
+      service.log.event("info", "list ended: its token is not valid any more", { requestId });
+      return;
+    }
+    service.metrics.countBrokenStream();
+    service.reportFailure(error, () =>
+      service.log.event("error", "stream broke off", { requestId, error }),
+    );
+  }
+}
+
+/**
+ * Requests for a path that needs no token share a queue for each such path. Requests whose token
+ * isn't known yet share one, and so do requests without a token.
+ */
+function queueOf(operation: Operation | undefined, token: string | undefined): string {
+  if (operation && !operation.scope) return noGarden + operation.name;
+  return token === undefined ? noGarden : `${noGarden}token`;
+}
+
+/** Failures of the service, not of the request. */
+const failureCodes: ReadonlySet<string> = new Set(["internal", "unavailable", "storage-full"]);
+
+/** The cause of a 5xx has a line of its own. */
+function levelOf(operation: Operation | undefined, status: number): LogLevel {
+  if (status >= 500) return "warn";
+  return operation?.isProbe && status < 400 ? "debug" : "info";
+}

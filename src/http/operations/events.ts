@@ -1,0 +1,100 @@
+/** What happened in a garden: as a list, or live. */
+import { refuse } from "../../domain/errors.ts";
+import { plantSchema } from "../../domain/plant.ts";
+import { closed, type DescribeSchemas, integer, refer, text } from "../json-schema.ts";
+import { plantOperation } from "../operation.ts";
+import { inHeader, inQuery, integerText } from "../parameters.ts";
+import { jsonReply, linkToNext, renderEvent } from "../reply.ts";
+import { examplePlant } from "./plants.ts";
+
+export const schemas: DescribeSchemas = ({ fromValibot }) => ({
+  EventList: { type: "array", items: refer("schemas", "Event") },
+  Event: {
+    ...closed({
+      seq: integer("int64", "Counts from 1 in each garden. A restored backup skips numbers."),
+      type: text("`plant.created`, `plant.replaced` or `plant.deleted`."),
+      at: { type: "string", format: "date-time" },
+      user: text("Who made the change."),
+      plant: refer("schemas", "EventPlant"),
+    }),
+    description: "A change to a plant.",
+  },
+  EventPlant: {
+    ...fromValibot(plantSchema),
+    required: Object.keys(plantSchema.entries),
+    description: "The plant after the change or, if it was deleted, before it.",
+  },
+});
+
+const seqText = integerText(0n, BigInt(Number.MAX_SAFE_INTEGER));
+const eventsMax = 1_000n;
+const eventsDefault = 100;
+
+export const listEvents = plantOperation({
+  name: "listEvents",
+  method: "GET",
+  path: "/events",
+  scope: "read",
+  summary: "List events",
+  description:
+    "What happened in the token's garden, in order. If `Link` has a next page, there is more; a " +
+    "page may have fewer events than `limit`. For a copy of the garden that stays current, read " +
+    "`lastEvent` from `/me`, list the plants, then read the events after it.\n\n" +
+    "With `Accept: text/event-stream`, the response is a stream of server-sent events: first those " +
+    "after `Last-Event-ID` or `after`, if sent, then each one as it happens. The `data` of each is " +
+    "the same as in the list.",
+  parameters: {
+    after: inQuery(
+      seqText,
+      "The number of an event. The list starts after it. Default: the oldest kept.",
+      9120,
+    ),
+    limit: inQuery(
+      integerText(1n, eventsMax),
+      `The maximum number of events to return. Default: ${eventsDefault}.`,
+      100,
+    ),
+    "Last-Event-ID": inHeader(
+      seqText,
+      "For a stream, the same as `after`. If both are sent, this one counts.",
+      9120,
+    ),
+  },
+  success: {
+    description: "The events.",
+    headers: {
+      Link: {
+        description: 'The next page (`rel="next"`), if there are more events.',
+        example: '</events?limit=100&after=9220>; rel="next"',
+      },
+    },
+    schema: "EventList",
+    example: [
+      {
+        seq: 9121,
+        type: "plant.created",
+        at: "2026-11-15T22:00:00.000Z",
+        user: "ada",
+        plant: { id: 7, ...examplePlant },
+      },
+    ],
+  },
+  problems: ["not-found", "gone"],
+  async run(call, { parameters }) {
+    const { service, caller } = call;
+    const isStream = acceptsStream.test(call.request.headers.get("accept") ?? "");
+    const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
+    const after = start === undefined ? undefined : Number(start);
+    if (isStream && parameters.limit !== undefined) throw limitOfStream;
+    if (isStream) return service.feed.open(call, after);
+    const limit = Number(parameters.limit ?? eventsDefault);
+    const page = await service.events.read(caller, after, limit);
+    const last = page.events.at(-1)?.seq;
+    const hasMore = last !== undefined && last < page.lastEvent;
+    const Link = linkToNext(`${service.basePath}/events`, { limit, after: last });
+    return jsonReply(200, `[${page.events.map(renderEvent)}]`, hasMore ? { Link } : undefined);
+  },
+});
+
+const acceptsStream = /^\s*text\/event-stream\b/i;
+const limitOfStream = refuse({ parameter: "limit", detail: "has no meaning for a stream." });

@@ -1,0 +1,197 @@
+/**
+ * A request's way through the service. `serve` has its stages in order: each is a function over an
+ * exchange that refuses it by an error, or lets it go on. One `catch` turns any error into a
+ * problem.
+ */
+import { unauthenticated } from "../auth/authenticator.ts";
+import { permits, type Scope } from "../domain/caller.ts";
+import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
+import type { Log } from "../log.ts";
+import { Exchange } from "./exchange.ts";
+import { preflightHeaders } from "./headers.ts";
+import { readInput } from "./input.ts";
+import type { Operation } from "./operation.ts";
+import {
+  plantOperations,
+  redirectToConsole,
+  serviceOperations,
+  webPages,
+} from "./operations/index.ts";
+import { toProblem } from "./problem.ts";
+import type { Reply } from "./reply.ts";
+import { buildHeaders, respond } from "./response.ts";
+import { createRouter, openPaths } from "./router.ts";
+import type { Service } from "./service.ts";
+
+export interface Pipeline {
+  /**
+   * A path that needs no token is refused unless it was sent exactly: a proxy's rule, such as one
+   * for /metrics, may have missed the other spelling.
+   */
+  fetch(request: Request, isExactOpenPath?: boolean): Promise<Response>;
+  readonly openPaths: readonly string[];
+}
+
+export function createPipeline(parts: Omit<Service, "findRoute" | "countOverload">): Pipeline {
+  const { basePath, log } = parts;
+  const operations = [
+    ...plantOperations,
+    ...serviceOperations,
+    ...webPages,
+    ...(basePath ? [redirectToConsole] : []),
+  ];
+  const service: Service = {
+    ...parts,
+    findRoute: createRouter(basePath, operations),
+    countOverload: createOverloadLog(log),
+  };
+  return {
+    fetch: (request, isExactOpenPath = true) => receive(service, request, isExactOpenPath),
+    openPaths: openPaths(basePath, operations),
+  };
+}
+
+/** Serves a request in its garden's turn. Avoids awaits: one costs as much as a cached list. */
+function receive(service: Service, request: Request, isExactOpenPath: boolean): Promise<Response> {
+  const { scheduler } = service;
+  const nowMs = performance.now();
+  const exchange = new Exchange(service, request, isExactOpenPath, nowMs);
+  if (!exchange.hasRoom || scheduler.mayRun(nowMs)) return serve(exchange);
+  return scheduler.turn(exchange.queue).then((isLate) => {
+    exchange.isLate = isLate;
+    return serve(exchange);
+  });
+}
+
+async function serve(exchange: Exchange): Promise<Response> {
+  let reply: Reply;
+  try {
+    const operation = checkTarget(exchange); // 400, 404, 405
+    if (operation?.scope) {
+      if (!exchange.caller) await identify(exchange); // 401, 503
+      limit(exchange, operation.scope); // 429, 403, 503
+    }
+    // What is known needs no input; `run` reads it: 415, 413, 408, 400.
+    reply = findKnown(exchange, operation) ?? (await run(exchange, operation as Operation));
+  } catch (error) {
+    reply = toProblem(exchange, error);
+  }
+  // Sent at once, responses that overtake their bodies could keep the runtime accepting, responding
+  // and closing, and nothing else would run. If they waited for a turn, more of the bodies would
+  // arrive and take memory.
+  const { scheduler } = exchange.service;
+  if (exchange.hasUnreadBody && !scheduler.mayRun()) await scheduler.endOfTick();
+  return respond(exchange, reply);
+}
+
+/** The operation; absent for the preflight request of a browser. */
+function checkTarget(exchange: Exchange): Operation | undefined {
+  checkHost(exchange);
+  if (exchange.hasUnreadBody) exchange.declaredBody.checkFraming();
+  const { route, operation } = exchange;
+  if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
+  if (route.isOpen && !exchange.isExactOpenPath && exchange.variable === "") throw inexactPath;
+  const isPreflight = exchange.request.method === "OPTIONS" && !route.isOpen;
+  if (operation || isPreflight) return operation;
+  throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
+}
+
+const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Repeated headers arrive joined by a comma. */
+function checkHost({ request, route }: Exchange): void {
+  const host = request.headers.get("host");
+  // Load balancers' health checks often send HTTP/1.0 without it.
+  const isAbsent = host === null && route?.isOpen === true;
+  if (!isAbsent && !hostPattern.test(host ?? "")) throw invalidHost;
+}
+
+/** Finds the caller of a token that isn't cached. */
+async function identify(exchange: Exchange): Promise<void> {
+  if (exchange.token === undefined) throw unauthenticated;
+  exchange.identify(await exchange.service.authenticator.authenticate(exchange.token));
+}
+
+/** A request counts toward its caller's rate even if it's refused later. */
+function limit(exchange: Exchange, scope: Scope): void {
+  const { caller, service } = exchange;
+  if (!caller) throw unauthenticated;
+  const level = service.limiter?.take(caller);
+  exchange.rateLevel = level;
+  if (level !== undefined && !service.limiter?.permits(level)) throw tooMany;
+  if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
+  if (exchange.isLate || !exchange.hasRoom) throw overloaded;
+}
+
+/** A reply that needs no input: to a preflight request, or from the cache. */
+function findKnown(exchange: Exchange, operation: Operation | undefined): Reply | undefined {
+  const { route, caller, service } = exchange;
+  if (!operation) return { status: 204, headers: preflightHeaders(route?.allow ?? "") };
+  if (!operation.isCacheable || !caller || exchange.hasUnreadBody) return undefined;
+  // Read the version first: if a commit lands in between, the cached list counts as stale.
+  exchange.version = service.readVersion(caller.garden);
+  if (exchange.version === undefined) return undefined;
+  return service.cache.find(cacheKey(exchange), exchange.version);
+}
+
+async function run(exchange: Exchange, operation: Operation): Promise<Reply> {
+  const input = await readInput(operation, exchange);
+  // The token must still be valid when the body has arrived.
+  if (operation.body) await exchange.checkToken();
+  const reply = await operation.run(exchange, input);
+  return exchange.version === undefined ? reply : addToCache(exchange, reply, exchange.version);
+}
+
+/** Returns the reply as it's sent from the cache, if it's worth caching. */
+function addToCache(exchange: Exchange, reply: Reply, version: number): Reply {
+  const { cache } = exchange.service;
+  const key = cacheKey(exchange);
+  if (!cache.noteRequest(key)) return reply;
+  const built = buildHeaders(exchange, reply);
+  cache.add(key, version, built);
+  return built;
+}
+
+/** A garden's name holds no line break. */
+function cacheKey({ caller, operation, query }: Exchange): string {
+  return `${caller?.garden}\n${operation?.name}?${query}`;
+}
+
+const invalidHost = refuse({ header: "Host", detail: "must be given once and name a host." });
+
+const inexactPath = refuse({
+  parameter: "path",
+  detail: "must be in its normal form, without dot segments and backslashes.",
+});
+
+const readOnly = new PlantStoreError(
+  "forbidden",
+  "This token may only read. Use one that may write.",
+);
+const withoutScope = new PlantStoreError(
+  "forbidden",
+  "This token is valid, but may neither read nor write plants. Ask its issuer for a scope.",
+  { tokenError: "scope" },
+);
+
+/** Made once, so that its problem is rendered once. */
+const tooMany = new PlantStoreError(
+  "rate-limited",
+  "This token has made too many requests. Wait as many seconds as Retry-After says.",
+  { limit: "requests" },
+);
+
+const overloadLogMs = 1_000;
+
+/** Logs how many requests were refused for overload, once a second: a line each would add to it. */
+function createOverloadLog(log: Log): () => void {
+  let refused = 0;
+  function write(): void {
+    log.event("warn", "overloaded", { refused });
+    refused = 0;
+  }
+  return () => {
+    refused++;
+    if (refused === 1) setTimeout(write, overloadLogMs).unref();
+  };
+}

@@ -1,0 +1,92 @@
+/** Replies and what goes into them: plants, events, links, locations, entity tags. */
+import { contentHash, contentOf, type Plant, type PlantId, toPlant } from "../domain/plant.ts";
+import type { GardenEvent } from "../domain/ports.ts";
+import type { HeaderDescription } from "./json-schema.ts";
+import type { Source } from "./stream.ts";
+
+/** A response without the headers that all responses share. */
+export interface Reply {
+  readonly status: number;
+  readonly contentType?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** All headers but the request id, for a response that is sent more than once. */
+  readonly builtHeaders?: Headers | undefined;
+  /** Complete, or a source of chunks that are made as the client reads them. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | Source<string | Uint8Array> | undefined;
+  /** The body goes on until the client leaves; what happens to it after the start isn't logged. */
+  readonly isLive?: boolean;
+}
+
+export function jsonReply(
+  status: number,
+  body: Reply["body"],
+  headers?: Readonly<Record<string, string>>,
+): Reply {
+  return { status, contentType: "application/json", headers, body };
+}
+
+const plainText = "text/plain; charset=utf-8";
+
+export function textReply(body: string, contentType = plainText): Reply {
+  return { status: 200, contentType, body };
+}
+
+/** What a client asks for besides the name and the tag. */
+type Include = "id" | undefined;
+
+export function renderPlant(plant: Plant, include: Include): string {
+  return JSON.stringify(toFields(plant, include));
+}
+
+/** What a client sees of a plant, to be rendered as JSON. */
+export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
+  return include === "id" ? toPlant(exactId(plant.id), plant) : contentOf(plant);
+}
+
+/** TypeScript doesn't know this standard function yet. */
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+
+/** As JSON: `JSON.stringify` refuses a bigint, and a number would round large ids. */
+function exactId(id: PlantId): unknown {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
+}
+
+export function renderEvent({ seq, type, atMs, user, plant }: GardenEvent): string {
+  const at = new Date(atMs).toISOString();
+  return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: toFields(plant, "id") });
+}
+
+export function plantLocation(basePath: string, id: PlantId): string {
+  return `${basePath}/plants/${id}`;
+}
+
+/** A hash of the name and tag. That's enough to detect a change, so no version is stored. */
+export function entityTag(plant: Plant): string {
+  return `"${contentHash(plant)}"`;
+}
+
+/** By weak comparison, as for `If-None-Match`. */
+export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
+  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
+}
+
+/** The link to the next page; parameters that are absent are left out. */
+export function linkToNext(
+  path: string,
+  parameters: Readonly<Record<string, string | number | bigint | undefined>>,
+): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  return `<${path}?${query.join("&")}>; rel="next"`;
+}
+
+/** `Link`, as the OpenAPI document describes it. */
+export function linkHeader(example: string): Record<string, HeaderDescription> {
+  return {
+    Link: {
+      description: 'The next page (`rel="next"`), if a `limit` of up to 1,000 cut the list short.',
+      example,
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/** What the head of a request says: its target, its token, its id and its trace. */
+
+/** `new URL` is slow, and throws on an odd `Host`. */
+export function readTarget(url: string): readonly [path: string, query: string] {
+  const authorityAt = url.startsWith("/") ? -1 : url.indexOf("://");
+  const pathAt = authorityAt < 0 ? 0 : url.indexOf("/", authorityAt + 3);
+  if (pathAt < 0) return ["/", ""];
+  const queryAt = url.indexOf("?", pathAt);
+  if (queryAt < 0) return [url.slice(pathAt), ""];
+  return [url.slice(pathAt, queryAt), url.slice(queryAt + 1)];
+}
+
+/**
+ * The token of `Authorization: Bearer <token>`, if there is one. A cached token keeps the whole
+ * header in memory, so only a few spaces are allowed before it.
+ */
+export function readBearerToken(headers: Headers): string | undefined {
+  return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+}
+
+const requestIdPattern = /^[\w.-]{1,128}$/;
+/** An id is logged and a token never is, so an id that holds one is replaced. */
+const tokenPattern = /plant_[0-9a-z]{20}/i;
+
+/** Returns the id that the client sent, if it is well-formed, or a new one. */
+export function createRequestIds(): (headers: Headers) => string {
+  // A random prefix and a counter: unique, and cheap on the hot path.
+  const prefix = crypto.randomUUID().slice(-12);
+  let count = 0;
+  return (headers) => {
+    const given = headers.get("x-request-id");
+    const isUsable = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
+    return isUsable ? given : `${prefix}-${(++count).toString(36)}`;
+  };
+}
+
+const traceparentPattern = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:-|$)/;
+
+/** From a header `traceparent` (W3C Trace Context). */
+export function readTraceId(headers: Headers): string | undefined {
+  const traceparent = headers.get("traceparent");
+  return traceparent === null ? undefined : traceparentPattern.exec(traceparent)?.[1];
+}

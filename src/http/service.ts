@@ -1,0 +1,37 @@
+/** What one thread serves requests with. `process/wire.ts` makes it, once. */
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { PlantStorage } from "../domain/ports.ts";
+import type { Log } from "../log.ts";
+import type { Metrics } from "../metrics.ts";
+import type { ResponseCache } from "./cache.ts";
+import type { ResponseHeaders } from "./headers.ts";
+import type { Application } from "./operation.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
+import type { ReservedBytes } from "./reserved-bytes.ts";
+import type { Router } from "./router.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+export interface Service extends Application {
+  readonly findRoute: Router;
+  readonly nextRequestId: (headers: Headers) => string;
+
+  // Whose request it is, and when it may go on.
+  readonly authenticator: Pick<Authenticator, "authenticate" | "findCached" | "findGarden">;
+  readonly scheduler: Scheduler;
+  readonly reservedBytes: ReservedBytes;
+  /** Absent: requests are not counted. */
+  readonly limiter: RateLimiter | undefined;
+
+  // What responses are made of.
+  readonly cache: ResponseCache;
+  readonly readVersion: PlantStorage["version"];
+  readonly headers: ResponseHeaders;
+
+  // What operators see.
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Counts a request that was refused for overload. */
+  readonly countOverload: () => void;
+  /** Calls `logIt` to log a failure, unless one line for all of them says why. */
+  readonly reportFailure: (error: unknown, logIt: () => void) => void;
+}

@@ -1,0 +1,120 @@
+/** What is made of what, once on each thread: the parts that serve requests. */
+import { memoizeAsync, singleFlight } from "../async/memoize.ts";
+import { Authenticator } from "../auth/authenticator.ts";
+import { JwtVerifier } from "../auth/jwt.ts";
+import type { Config } from "../config.ts";
+import { Events } from "../domain/events.ts";
+import { Plants } from "../domain/plants.ts";
+import { ResponseCache } from "../http/cache.ts";
+import { EventFeed } from "../http/event-feed.ts";
+import { createResponseHeaders } from "../http/headers.ts";
+import { Lists } from "../http/listing.ts";
+import { createPipeline } from "../http/pipeline.ts";
+import { type BucketMemory, createBucketMemory, RateLimiter } from "../http/rate-limiter.ts";
+import { createRequestIds } from "../http/request-head.ts";
+import { ReservedBytes } from "../http/reserved-bytes.ts";
+import { Scheduler } from "../http/scheduler.ts";
+import type { Log } from "../log.ts";
+import { Metrics } from "../metrics.ts";
+import { GroupCommit } from "../storage/group-commit.ts";
+import type { Storage } from "../storage/storage.ts";
+import { version } from "../version.ts";
+import { Readiness } from "./readiness.ts";
+import type { Certificate } from "./tls.ts";
+
+export interface WiredConfig extends Config {
+  /** Where the threads of a process count requests together. */
+  readonly bucketMemory?: BucketMemory | undefined;
+  /** Absent: plain HTTP. */
+  readonly certificate?: Certificate | undefined;
+}
+
+export function wire(
+  config: WiredConfig,
+  storage: Storage,
+  log: Log,
+  metrics = new Metrics(version),
+) {
+  const { basePath, usage } = config;
+  const { groupCommit, readiness } = wireCommits(config, storage, log, metrics);
+  const jwts = config.jwt && new JwtVerifier(config.jwt);
+  const authenticator = new Authenticator(storage, Date.now, jwts);
+  const limiter =
+    usage.rate && new RateLimiter(usage.rate, config.bucketMemory ?? createBucketMemory());
+  const scheduler = new Scheduler();
+  const reservedBytes = new ReservedBytes();
+  const events = new Events(storage, config.events !== "off");
+  const readVersion = (garden: string) => storage.version(garden);
+  const feed = new EventFeed({ authenticator, scheduler, metrics, readVersion, events });
+  const pipeline = createPipeline({
+    basePath,
+    nextRequestId: createRequestIds(),
+    plants: new Plants(storage, groupCommit),
+    lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
+    events,
+    feed,
+    checkStorage: () => readiness.check(),
+    // It needs no token, and rendering takes as long as ten requests, so calls share one.
+    renderMetrics: singleFlight(async () => metrics.render(await readiness.isReady())),
+    // Loaded when it is first asked for: it takes longer to load than everything else.
+    renderOpenApi: memoizeAsync(async () => {
+      const { createOpenApi } = await import("../http/openapi.ts");
+      return JSON.stringify(createOpenApi({ version, basePath }));
+    }),
+    authenticator,
+    scheduler,
+    reservedBytes,
+    limiter,
+    cache: new ResponseCache(),
+    readVersion,
+    headers: createResponseHeaders({
+      allowedOrigins: config.corsOrigins,
+      isSecure: config.tls !== undefined,
+      usage,
+      limiter,
+    }),
+    metrics,
+    log,
+    reportFailure: (error, logIt) => readiness.logUnlessLost(error, logIt),
+  });
+  metrics.readGauges = () => ({
+    pool: storage.pool?.(),
+    listeners: feed.listeners,
+    ...certificateGauges(config),
+    // Before the first fetch, their age counts from the start of the process.
+    keysAgeSeconds:
+      jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
+  });
+  return { pipeline, authenticator, jwts, groupCommit, feed, readiness };
+}
+
+export type Wired = ReturnType<typeof wire>;
+
+/** They report to each other: what becomes of commits says whether the storage is ready. */
+function wireCommits(config: WiredConfig, storage: Storage, log: Log, metrics: Metrics) {
+  const groupCommit = new GroupCommit(storage, {
+    onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
+    onCommit(outcomes, durationMs) {
+      metrics.countCommit(outcomes.length, durationMs);
+      for (const outcome of outcomes) {
+        if (outcome.kind === "full") metrics.countLimited(outcome.limit);
+      }
+      readiness.noteCommit();
+    },
+    onFailure(error) {
+      metrics.countFailedCommit(error.code);
+      readiness.noteFailure(error);
+    },
+    onSlow: () => readiness.noteSlowCommit(),
+  });
+  const readiness = new Readiness(storage, groupCommit, log, config.database);
+  return { groupCommit, readiness };
+}
+
+function certificateGauges({ certificate }: WiredConfig) {
+  if (!certificate) return {};
+  return {
+    certificateSeconds: (certificate.expiresAtMs - Date.now()) / 1_000,
+    certificateLifetimeSeconds: certificate.lifetimeMs / 1_000,
+  };
+}
