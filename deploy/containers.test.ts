@@ -11,8 +11,8 @@ import { CronJob } from "kubernetes-models/batch/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { PersistentVolumeClaim, Pod, Service } from "kubernetes-models/v1";
 import manifest from "../package.json" with { type: "json" };
-import { readConfig, settings } from "../src/config.ts";
 import { serviceOperations } from "../src/http/operations/index.ts";
+import { readConfig, settings } from "../src/shared/config.ts";
 import { parseUrl } from "../src/storage/postgres/url.ts";
 
 const read = (name: string) => readFileSync(join(import.meta.dir, name), "utf8");

@@ -8,7 +8,7 @@ import {
   makeDocumentFromString,
 } from "@redocly/openapi-core";
 import { createOpenApi } from "../src/http/openapi.ts";
-import { version } from "../src/version.ts";
+import { version } from "../src/shared/version.ts";
 import { ApiDocument, type Document } from "./contract/documented-responses.ts";
 import { openService } from "./contract/garden.ts";
 

@@ -20,12 +20,12 @@ const sources = listFiles("{src,client,console}/**/*.{ts,tsx}").filter(
 );
 const allCode = listFiles("{src,client,console,test,proofs,deploy}/**/*.{ts,tsx}");
 
-/** A room is a folder of its own, a folder under src/, or a file at its top. */
+/** A room is a folder of its own, a folder under src/, or a file of src/shared/. */
 function roomOf(path: string): string {
   if (path.startsWith("client/files/")) return "client/files";
-  const [top = "", first = "", second] = path.split("/");
+  const [top = "", first = "", second = ""] = path.split("/");
   if (top !== "src") return top;
-  return second === undefined ? first.replace(/\.ts$/, "") : first;
+  return (first === "shared" ? second : first).replace(/\.ts$/, "");
 }
 
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
@@ -33,14 +33,14 @@ const arrows: Readonly<Record<string, string>> = {
   main: "cli",
   cli: "config process log version json-text auth storage domain client client/files",
   config: "domain storage",
-  process: "async config log metrics version auth http storage domain",
+  process: "limits promises config log metrics version auth http storage domain",
   metrics: "storage",
-  http: "async log metrics json-text auth domain",
+  http: "limits promises log metrics json-text auth domain",
   console: "auth client domain client/files",
   "client/files": "client domain json-text",
-  auth: "async domain",
-  storage: "async domain",
-  async: "domain",
+  auth: "limits promises domain",
+  storage: "limits promises domain",
+  limits: "promises domain",
 };
 
 /** Packages and runtime modules that a room may import; a room that is not named may import any. */

@@ -1,6 +1,6 @@
 /** The rows of a file of plants: CSV, JSON Lines or a JSON array. The whole file is in memory. */
 
-import { itemsOf, parseJsonObject } from "../../src/json-text.ts";
+import { itemsOf, parseJsonObject } from "../../src/shared/json-text.ts";
 import type { PlantDraft, PlantField } from "../plant-store.ts";
 import { type CsvRecord, type FieldName, fieldNames, findSeparator, scanCsvRecord } from "./csv.ts";
 

@@ -1,8 +1,8 @@
 /** Opens what a crash has left with the real storage, and checks that all promises are kept. */
 import { join } from "node:path";
-import { readConfig } from "../../src/config.ts";
-import { createLog } from "../../src/log.ts";
 import { wire } from "../../src/process/wire.ts";
+import { readConfig } from "../../src/shared/config.ts";
+import { createLog } from "../../src/shared/log.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist, makeCaller } from "../../test/end-to-end/running-service.ts";

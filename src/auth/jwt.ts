@@ -11,11 +11,11 @@ import type {
   JWTPayload,
   RemoteJWKSet,
 } from "jose";
-import { noGarden } from "../async/fair-queue.ts";
-import { FairSemaphore } from "../async/fair-semaphore.ts";
-import { memoizeAsync } from "../async/memoize.ts";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
+import { noGarden } from "../limits/fair-queue.ts";
+import { FairSemaphore } from "../limits/semaphore.ts";
+import { memoizeAsync } from "../shared/promises.ts";
 
 export interface JwtIssuer {
   /** The exact claim `iss`, and the base of the discovery document's URL. */

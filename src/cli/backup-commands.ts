@@ -1,7 +1,7 @@
 /** `plantstore backup|restore|copy`: everything in a SQLite store, to a file or to PostgreSQL. */
 import { existsSync } from "node:fs";
 import { renderCount } from "../../client/files/renderer.ts";
-import { readLimits, readSetting } from "../config.ts";
+import { readLimits, readSetting } from "../shared/config.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { backUpFile, copyToPostgres, isFile, maskAddress, restoreFile } from "../storage/open.ts";
 import type { Contents } from "../storage/storage.ts";

@@ -1,6 +1,6 @@
 /** What a command is, and how its arguments are parsed. */
 import { parseArgs } from "node:util";
-import { type Parser, quoteText, type SettingName, settings } from "../config.ts";
+import { type Parser, quoteText, type SettingName, settings } from "../shared/config.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";

@@ -1,7 +1,7 @@
 /** `plantstore events`: what happened in a garden, what is happening, and all of it to a URL. */
 import type { PlantEvent, PlantStore, Whole } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
-import { integer, type Parser, parseDuration } from "../config.ts";
+import { integer, type Parser, parseDuration } from "../shared/config.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, readFlag, textFlag } from "./command.ts";
 import { forwardEvents, readTarget, renderEvent, secretVariable } from "./forward-events.ts";

@@ -1,9 +1,9 @@
 /** `plantstore garden list|delete`: the gardens in a store, even while a service uses it. */
 
 import { renderCount } from "../../client/files/renderer.ts";
-import { storageSettings } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
+import { storageSettings } from "../shared/config.ts";
 import type { GardenRecord, Storage } from "../storage/storage.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Command, confirmDeletion, jsonFlag } from "./command.ts";

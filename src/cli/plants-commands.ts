@@ -11,8 +11,8 @@ import type {
 } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { renderDraft } from "../../client/wire-text.ts";
-import { integer } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { integer } from "../shared/config.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import {
   type Call,

@@ -25,7 +25,7 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
   const beforeDashes = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   const [first] = args;
   if (beforeDashes.includes("--version") || first === "-v" || first === "version") {
-    terminal.out(`${(await import("../version.ts")).version}\n`);
+    terminal.out(`${(await import("../shared/version.ts")).version}\n`);
     return exitCodes.done;
   }
   const isHelp = beforeDashes.includes("--help") || beforeDashes.includes("-h");

@@ -1,5 +1,6 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
+import type { Service } from "../process/serve.ts";
 import {
   type Config,
   type Environment,
@@ -8,11 +9,10 @@ import {
   readConfig,
   type SettingName,
   settings,
-} from "../config.ts";
-import { createLog, type Log } from "../log.ts";
-import type { Service } from "../process/serve.ts";
+} from "../shared/config.ts";
+import { createLog, type Log } from "../shared/log.ts";
+import { version } from "../shared/version.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
-import { version } from "../version.ts";
 import type { Command } from "./command.ts";
 import { onStopSignal } from "./stop-signals.ts";
 import { suggest } from "./suggestion.ts";

@@ -9,8 +9,8 @@ import {
 } from "../../client/plant-store.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { choice, type Parser, readSetting } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
+import { choice, type Parser, readSetting } from "../shared/config.ts";
 import { describeSystemError } from "../storage/failures.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, readFlag } from "./command.ts";

@@ -1,8 +1,8 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
 import { fstatSync, writeSync } from "node:fs";
-import type { Environment } from "../config.ts";
 import { showSafely } from "../domain/errors.ts";
 import type { TokenRecord } from "../domain/token.ts";
+import type { Environment } from "../shared/config.ts";
 import { toFileError } from "../storage/failures.ts";
 
 /** All that a command has of the process: its environment, its input, and where its output goes. */

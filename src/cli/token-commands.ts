@@ -1,6 +1,8 @@
 /** `plantstore token create|list|revoke`: the tokens in a store, even while a service uses it. */
 import { resolve } from "node:path";
 import { issueToken } from "../auth/opaque-token.ts";
+import { isIdentity, scopes } from "../domain/caller.ts";
+import { type TokenRecord, tokenState } from "../domain/token.ts";
 import {
   choice,
   type Parser,
@@ -8,9 +10,7 @@ import {
   readLimits,
   readSetting,
   storageSettings,
-} from "../config.ts";
-import { isIdentity, scopes } from "../domain/caller.ts";
-import { type TokenRecord, tokenState } from "../domain/token.ts";
+} from "../shared/config.ts";
 import { maskAddress, openStorage } from "../storage/open.ts";
 import type { OpenOptions, Storage } from "../storage/storage.ts";
 import { CliError, usageError } from "./cli-error.ts";

@@ -11,7 +11,7 @@ import {
   plantDraftSchema,
   plantIdSchema,
 } from "../domain/plant.ts";
-import { exactInteger, itemsOf, memberText } from "../json-text.ts";
+import { exactInteger, itemsOf, memberText } from "../shared/json-text.ts";
 import type { Call } from "./operation.ts";
 import {
   type Checked,

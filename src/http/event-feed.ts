@@ -10,17 +10,18 @@
  * client that resumes reads older events from storage until it reaches the buffer. One that falls
  * out of the buffer is disconnected, and resumes.
  */
-import { noGarden } from "../async/fair-queue.ts";
-import { singleFlight } from "../async/memoize.ts";
+
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { GardenEvent, PlantStorage } from "../domain/ports.ts";
-import type { Metrics } from "../metrics.ts";
+import { noGarden } from "../limits/fair-queue.ts";
+import type { Scheduler } from "../limits/scheduler.ts";
+import type { Metrics } from "../shared/metrics.ts";
+import { singleFlight } from "../shared/promises.ts";
 import type { Reply } from "./reply.ts";
 import { renderEvent } from "./reply.ts";
-import type { Scheduler } from "./scheduler.ts";
 import type { Source } from "./stream.ts";
 
 /** On each thread of a process. */

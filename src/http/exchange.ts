@@ -2,14 +2,15 @@
  * One request and its response: what is known of it, what it holds, and its one end. The
  * constructor learns what can be known when the request arrives. `pipeline.ts` does the rest.
  */
-import { noGarden } from "../async/fair-queue.ts";
+
 import type { Caller } from "../domain/caller.ts";
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
-import type { LogLevel } from "../log.ts";
+import { noGarden } from "../limits/fair-queue.ts";
+import type { Reservation } from "../limits/reserved-bytes.ts";
+import type { LogLevel } from "../shared/log.ts";
 import { DeclaredBody } from "./declared-body.ts";
 import type { Call, Operation } from "./operation.ts";
 import { readBearerToken, readTarget, readTraceId } from "./request-head.ts";
-import type { Reservation } from "./reserved-bytes.ts";
 import type { Route } from "./router.ts";
 import type { Service } from "./service.ts";
 

@@ -1,5 +1,5 @@
 /** The headers that all responses share: CORS, caching, and the limits of the caller. */
-import type { RateLimiter, UsageLimits } from "./rate-limiter.ts";
+import type { RateLimiter, UsageLimits } from "../limits/rate-limiter.ts";
 
 const exposed = [
   "Location",

@@ -4,11 +4,12 @@
  * and in constant memory. Searches and tag counts go through many plants either way, so few of them
  * begin at once.
  */
-import { FairSemaphore } from "../async/fair-semaphore.ts";
+
 import { overloaded } from "../domain/errors.ts";
 import type { Scan, Step } from "../domain/lists.ts";
 import { contentCharactersMax } from "../domain/plant.ts";
-import type { ReservedBytes } from "./reserved-bytes.ts";
+import type { ReservedBytes } from "../limits/reserved-bytes.ts";
+import { FairSemaphore } from "../limits/semaphore.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
 export interface Listing<Position> {

@@ -4,12 +4,12 @@ import type { Caller, Scope } from "../domain/caller.ts";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
+import type { Reservation } from "../limits/reserved-bytes.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { HeaderDescription } from "./json-schema.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reply } from "./reply.ts";
-import type { Reservation } from "./reserved-bytes.ts";
 import type { Checked } from "./validation.ts";
 
 /** What operations run on. */

@@ -6,7 +6,7 @@
 import { unauthenticated } from "../auth/authenticator.ts";
 import { permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
-import type { Log } from "../log.ts";
+import type { Log } from "../shared/log.ts";
 import { Exchange } from "./exchange.ts";
 import { preflightHeaders } from "./headers.ts";
 import { readInput } from "./input.ts";

@@ -1,15 +1,15 @@
 /** What one thread serves requests with. `process/wire.ts` makes it, once. */
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { PlantStorage } from "../domain/ports.ts";
-import type { Log } from "../log.ts";
-import type { Metrics } from "../metrics.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
+import type { ReservedBytes } from "../limits/reserved-bytes.ts";
+import type { Scheduler } from "../limits/scheduler.ts";
+import type { Log } from "../shared/log.ts";
+import type { Metrics } from "../shared/metrics.ts";
 import type { ResponseCache } from "./cache.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { Application } from "./operation.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
-import type { ReservedBytes } from "./reserved-bytes.ts";
 import type { Router } from "./router.ts";
-import type { Scheduler } from "./scheduler.ts";
 
 export interface Service extends Application {
   readonly findRoute: Router;

@@ -7,7 +7,7 @@ import {
   type PlantChange,
   plantChangeSchema,
 } from "../domain/plant.ts";
-import { parseJsonObject, startsObject } from "../json-text.ts";
+import { parseJsonObject, startsObject } from "../shared/json-text.ts";
 
 /** The most that a valid plant needs as JSON: each character escaped, and 496 for all the rest. */
 export const plantCharactersMax = 6 * contentCharactersMax + 496;

@@ -2,9 +2,9 @@
 
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { JwtVerifier } from "../auth/jwt.ts";
-import type { Config } from "../config.ts";
-import type { Log } from "../log.ts";
-import type { Metrics } from "../metrics.ts";
+import type { Config } from "../shared/config.ts";
+import type { Log } from "../shared/log.ts";
+import type { Metrics } from "../shared/metrics.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Readiness } from "./readiness.ts";
 

@@ -1,7 +1,8 @@
 /** The port: whether it is free, and the runtime's server on it. */
-import type { Config } from "../config.ts";
+
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Pipeline } from "../http/pipeline.ts";
+import type { Config } from "../shared/config.ts";
 import type { Certificate } from "./tls.ts";
 
 /** How long active clients have to see `Connection: close` before the port closes. */

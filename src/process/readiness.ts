@@ -7,13 +7,12 @@
  * of once for every request.
  */
 import * as v from "valibot";
-import { deadline } from "../async/deadline.ts";
-import { noGarden } from "../async/fair-queue.ts";
-import { singleFlight } from "../async/memoize.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import { GardenLocked, type Write } from "../domain/ports.ts";
-import type { Log } from "../log.ts";
+import { noGarden } from "../limits/fair-queue.ts";
+import type { Log } from "../shared/log.ts";
+import { deadline, singleFlight } from "../shared/promises.ts";
 import { storageError } from "../storage/failures.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";

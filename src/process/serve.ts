@@ -13,11 +13,11 @@
  *     after  10 s     `docker stop` would kill the process
  */
 import { resolve } from "node:path";
-import { deadline } from "../async/deadline.ts";
-import type { Config } from "../config.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { createBucketMemory } from "../http/rate-limiter.ts";
-import type { Log } from "../log.ts";
+import { createBucketMemory } from "../limits/rate-limiter.ts";
+import type { Config } from "../shared/config.ts";
+import type { Log } from "../shared/log.ts";
+import { deadline } from "../shared/promises.ts";
 import { isFile, maskAddress } from "../storage/open.ts";
 import type { Storage, StorageShare } from "../storage/storage.ts";
 import { defaultIntervals, type Intervals, startProcessTasks } from "./periodic-tasks.ts";

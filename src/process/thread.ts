@@ -2,13 +2,14 @@
  * What each thread runs: its own storage, the parts that serve requests (`wire.ts`), its periodic
  * tasks, and a server on the port that all threads share.
  */
-import { deadline } from "../async/deadline.ts";
+
 import type { EventFeed } from "../http/event-feed.ts";
-import type { Log } from "../log.ts";
-import { Metrics } from "../metrics.ts";
+import type { Log } from "../shared/log.ts";
+import { Metrics } from "../shared/metrics.ts";
+import { deadline } from "../shared/promises.ts";
+import { version } from "../shared/version.ts";
 import { openStorage } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
-import { version } from "../version.ts";
 import { type Intervals, startThreadTasks } from "./periodic-tasks.ts";
 import { listen, type Server } from "./port.ts";
 import type { Readiness } from "./readiness.ts";

@@ -1,6 +1,7 @@
 /** The certificate and the private key of a service that speaks TLS itself. */
-import type { Config } from "../config.ts";
+
 import { PlantStoreError } from "../domain/errors.ts";
+import type { Config } from "../shared/config.ts";
 import { whyNot } from "../storage/failures.ts";
 
 /** PEM, as the runtime takes it. */

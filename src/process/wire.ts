@@ -1,8 +1,7 @@
 /** What is made of what, once on each thread: the parts that serve requests. */
-import { memoizeAsync, singleFlight } from "../async/memoize.ts";
+
 import { Authenticator } from "../auth/authenticator.ts";
 import { JwtVerifier } from "../auth/jwt.ts";
-import type { Config } from "../config.ts";
 import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { ResponseCache } from "../http/cache.ts";
@@ -10,15 +9,17 @@ import { EventFeed } from "../http/event-feed.ts";
 import { createResponseHeaders } from "../http/headers.ts";
 import { Lists } from "../http/listing.ts";
 import { createPipeline } from "../http/pipeline.ts";
-import { type BucketMemory, createBucketMemory, RateLimiter } from "../http/rate-limiter.ts";
 import { createRequestIds } from "../http/request-head.ts";
-import { ReservedBytes } from "../http/reserved-bytes.ts";
-import { Scheduler } from "../http/scheduler.ts";
-import type { Log } from "../log.ts";
-import { Metrics } from "../metrics.ts";
+import { type BucketMemory, createBucketMemory, RateLimiter } from "../limits/rate-limiter.ts";
+import { ReservedBytes } from "../limits/reserved-bytes.ts";
+import { Scheduler } from "../limits/scheduler.ts";
+import type { Config } from "../shared/config.ts";
+import type { Log } from "../shared/log.ts";
+import { Metrics } from "../shared/metrics.ts";
+import { memoizeAsync, singleFlight } from "../shared/promises.ts";
+import { version } from "../shared/version.ts";
 import { GroupCommit } from "../storage/group-commit.ts";
 import type { Storage } from "../storage/storage.ts";
-import { version } from "../version.ts";
 import { Readiness } from "./readiness.ts";
 import type { Certificate } from "./tls.ts";
 

@@ -1,7 +1,7 @@
 /// <reference lib="webworker" />
 /** The program of every thread but the first, which starts and stops it. */
 
-import { createLog, type Log, type LogFormat, type LogLevel } from "../log.ts";
+import { createLog, type Log, type LogFormat, type LogLevel } from "../shared/log.ts";
 import type { StorageShare } from "../storage/storage.ts";
 import { openThread, type ServingThread, type ThreadConfig } from "./thread.ts";
 

@@ -1,10 +1,10 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, describe, expect, jest, mock, spyOn, test } from "bun:test";
 import { create as createPlant, remove } from "../../test/storage/tested-storage.ts";
-import { queuedMsMax } from "../async/fair-queue.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
+import { queuedMsMax } from "../limits/fair-queue.ts";
 import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
 
 const realImmediate = setImmediate;

@@ -3,7 +3,7 @@
  * knows no engine: a commit is whatever `apply` does. Gardens take turns in each group, so one that
  * writes a lot only holds up itself.
  */
-import { FairQueue, type QueueEntry } from "../async/fair-queue.ts";
+
 import { overloaded, PlantStoreError } from "../domain/errors.ts";
 import { charactersOf, groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type PlantWriter,
   type Write,
 } from "../domain/ports.ts";
+import { FairQueue, type QueueEntry } from "../limits/fair-queue.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 
 /** Counts commits and reports them. */

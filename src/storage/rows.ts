@@ -1,10 +1,11 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
-import { noGarden } from "../async/fair-queue.ts";
+
 import type { StoredKey } from "../domain/keys.ts";
 import { contentFields, type Plant, toPlant } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
+import { noGarden } from "../limits/fair-queue.ts";
 import type { GardenRecord } from "./storage.ts";
 
 export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;

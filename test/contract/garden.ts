@@ -5,10 +5,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import { readConfig } from "../../src/config.ts";
 import { problemInfo } from "../../src/http/problem.ts";
-import { createLog } from "../../src/log.ts";
 import { type Wired, wire } from "../../src/process/wire.ts";
+import { readConfig } from "../../src/shared/config.ts";
+import { createLog } from "../../src/shared/log.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { insist } from "../end-to-end/running-service.ts";

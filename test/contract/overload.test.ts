@@ -1,8 +1,8 @@
 /** What keeps one garden from taking all memory and time, and what failures show to whom. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { FairSemaphore } from "../../src/async/fair-semaphore.ts";
 import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
-import { Scheduler } from "../../src/http/scheduler.ts";
+import { Scheduler } from "../../src/limits/scheduler.ts";
+import { FairSemaphore } from "../../src/limits/semaphore.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { bearer, openGarden, stopTime } from "./garden.ts";
 

@@ -5,11 +5,11 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
-import { memoizeAsync } from "../../src/async/memoize.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import { readConfig } from "../../src/config.ts";
-import { createLog } from "../../src/log.ts";
 import { serve } from "../../src/process/serve.ts";
+import { readConfig } from "../../src/shared/config.ts";
+import { createLog } from "../../src/shared/log.ts";
+import { memoizeAsync } from "../../src/shared/promises.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";

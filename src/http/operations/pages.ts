@@ -3,8 +3,8 @@
  * on the first request and cached; the files are named by a hash of their content.
  */
 import * as v from "valibot";
-import { memoizeAsync } from "../../async/memoize.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { memoizeAsync } from "../../shared/promises.ts";
 import type { Operation } from "../operation.ts";
 import type { PageSource } from "../page-sources.ts";
 import type { Reply } from "../reply.ts";

@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Client, type ClientBase, type ClientConfig, Pool, type QueryResult, types } from "pg";
-import { deadline } from "../../async/deadline.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { deadline } from "../../shared/promises.ts";
 import type { ConnectionLimits } from "../storage.ts";
 import { ConnectionLost, codeOf, hasState } from "./errors.ts";
 import type { DatabaseUrl } from "./url.ts";

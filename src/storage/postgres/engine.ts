@@ -1,8 +1,9 @@
 /** Storage in a PostgreSQL database, which any number of processes may serve at the same time. */
-import { Batcher } from "../../async/batcher.ts";
-import { noGarden } from "../../async/fair-queue.ts";
+
 import { contentFields, type Plant, type PlantContent, type PlantId } from "../../domain/plant.ts";
 import type { Order, PlantReader } from "../../domain/ports.ts";
+import { Batcher } from "../../limits/batcher.ts";
+import { noGarden } from "../../limits/fair-queue.ts";
 import { contentLength } from "../rows.ts";
 import { defaultConnectionLimits, idAfter, type OpenOptions, type Storage } from "../storage.ts";
 import type { ConnectionMode } from "./connect.ts";

@@ -1,6 +1,7 @@
 /** Reads the events of gardens. */
-import { noGarden } from "../../async/fair-queue.ts";
+
 import type { EventReader } from "../../domain/ports.ts";
+import { noGarden } from "../../limits/fair-queue.ts";
 import { contentColumns, contentLength, toEvent } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 

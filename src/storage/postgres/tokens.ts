@@ -1,7 +1,8 @@
 /** Tokens in PostgreSQL: found by hash, listed, added, revoked. */
-import { Batcher } from "../../async/batcher.ts";
-import { noGarden } from "../../async/fair-queue.ts";
+
 import type { TokenStorage } from "../../domain/ports.ts";
+import { Batcher } from "../../limits/batcher.ts";
+import { noGarden } from "../../limits/fair-queue.ts";
 import { toTokenRecord } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 

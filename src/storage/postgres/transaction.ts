@@ -4,10 +4,9 @@
  * an unknown outcome.
  */
 import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
-import { deadline } from "../../async/deadline.ts";
-import { FairSemaphore } from "../../async/fair-semaphore.ts";
-import { singleFlight } from "../../async/memoize.ts";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { FairSemaphore } from "../../limits/semaphore.ts";
+import { deadline, singleFlight } from "../../shared/promises.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
 import {

@@ -1,7 +1,8 @@
 /** A thread's connection to the worker: sends it requests and waits for the replies. */
-import { deadline } from "../../async/deadline.ts";
+
 import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/ports.ts";
+import { deadline } from "../../shared/promises.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type Contents, closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
 import { GardenVersions } from "./versions.ts";

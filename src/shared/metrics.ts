@@ -1,6 +1,6 @@
 /** Counters, gauges and histograms, rendered in the text format of Prometheus. */
 import { readdirSync, readFileSync } from "node:fs";
-import type { PoolUse, StorageSizes } from "./storage/storage.ts";
+import type { PoolUse, StorageSizes } from "../storage/storage.ts";
 
 const durationBounds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,

@@ -1,7 +1,7 @@
 /** More work than places: whose turn it is, and who is refused. */
 import { expect, spyOn, test } from "bun:test";
 import { queuedMsMax } from "./fair-queue.ts";
-import { FairSemaphore } from "./fair-semaphore.ts";
+import { FairSemaphore } from "./semaphore.ts";
 
 /** Work of a garden that ends when the test says so. */
 function start(semaphore: FairSemaphore, garden: string, started: string[] = []) {

@@ -12,7 +12,7 @@
  * scheduler looks at the clock again. So no caller fills a tick, whatever their requests cost.
  */
 import { drainMicrotasks } from "bun:jsc";
-import { FairQueue } from "../async/fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 
 /**
  * Slices run for up to this long as requests arrive, and again at the end of the tick. Then

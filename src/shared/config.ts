@@ -1,7 +1,7 @@
 /** Reads settings: from a flag, else from the environment, else the default. */
 import { availableParallelism } from "node:os";
-import { PlantStoreError } from "./domain/errors.ts";
-import { type ConnectionLimits, defaultConnectionLimits } from "./storage/storage.ts";
+import { PlantStoreError } from "../domain/errors.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "../storage/storage.ts";
 
 /** Reads and checks the text of a setting or a flag. */
 export interface Parser<Value> {

@@ -1,6 +1,6 @@
 /** Who runs at once, who waits and in which order, and who has waited too long. */
 import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
-import { queuedMsMax } from "../async/fair-queue.ts";
+import { queuedMsMax } from "./fair-queue.ts";
 import { Scheduler } from "./scheduler.ts";
 
 let scheduler: Scheduler;

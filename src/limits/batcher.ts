@@ -3,7 +3,7 @@
  * so a read sees everything that was acknowledged before it.
  */
 import { overloaded } from "../domain/errors.ts";
-import { deadline } from "./deadline.ts";
+import { deadline } from "../shared/promises.ts";
 import { FairQueue } from "./fair-queue.ts";
 
 /** Bounds how long the results of one batch hold up the event loop. */
