@@ -121,13 +121,13 @@ broken(
   ],
 );
 broken("serves requests first come, first served", byHeads, /took \d{4,} ms|the quiet user got/, [
-  "async/fair-queue.ts",
+  "limits/fair-queue.ts",
   "push(garden: string, item: Item): void {",
   'push(_garden: string, item: Item): void {\nconst garden = "";',
 ]);
-const duration = "const durationMs = performance.now() - incoming.startedAtMs;";
+const duration = "const durationMs = performance.now() - this.startedAtMs;";
 broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
-  "http/app.ts",
+  "http/exchange.ts",
   duration,
   `${duration} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
 ]);
