@@ -9,6 +9,7 @@ import {
   syncFile,
   syncFolderOf,
 } from "../durable-file.ts";
+import { skippedEvents } from "../event-cleanup.ts";
 import { mapFileError } from "../failures.ts";
 import type { Contents } from "../storage.ts";
 import { requireStore } from "./migrate.ts";
@@ -24,9 +25,6 @@ import {
 import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
-
-/** So that every position from before a restore is `gone`. */
-const skippedEvents = 1_000_000;
 
 /** The name `target` appears only once the file is complete, checked and durable. */
 export function backupSqlite(path: string, target: string, signal: AbortSignal): Promise<Contents> {
