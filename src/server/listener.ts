@@ -2,6 +2,7 @@
  * What each thread runs: its own storage, the parts that serve requests (`assemble`), its periodic
  * tasks, and a server on the port that all threads share.
  */
+import { Clocks } from "../async/clocks.ts";
 import { deadline } from "../async/deadline.ts";
 import { memoizeAsync, singleFlight } from "../async/memoize.ts";
 import { Authenticator } from "../auth/authenticator.ts";
@@ -171,17 +172,16 @@ export function assemble(
     onSlow: () => readiness.noteSlowCommit(),
   });
   const readiness = new Readiness(storage, groupCommit, log, config.database);
-  const jwts = config.jwt && new JwtVerifier(config.jwt);
+  const clocks = new Clocks();
+  const jwts = config.jwt && new JwtVerifier(config.jwt, clocks);
   metrics.readGauges = () => ({
     pool: storage.pool?.(),
     listeners: feed.listeners,
     certificateSeconds: certificate && (certificate.expiresAtMs - Date.now()) / 1_000,
     certificateLifetimeSeconds: certificate && certificate.lifetimeMs / 1_000,
-    // Before the first fetch, their age counts from the start of the process.
-    keysAgeSeconds:
-      jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
+    keysAgeSeconds: jwts && jwts.keys.ageMs / 1_000,
   });
-  const authenticator = new Authenticator(storage, Date.now, jwts);
+  const authenticator = new Authenticator(storage, clocks, jwts);
   const { rate } = usage;
   const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
   const scheduler = new Scheduler();
