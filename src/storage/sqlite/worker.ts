@@ -167,9 +167,15 @@ function write(writes: readonly Write[]): readonly Outcome[] {
   }
 }
 
-/** SQLite's own count changes with every commit by another connection. */
+/**
+ * SQLite's own count changes with every commit by another connection. After a failure there is none
+ * to ask until the next write, so no list counts as current.
+ */
 function noticeOtherProcesses(): void {
-  if (!connection) return;
+  if (!connection) {
+    versions.changeAll();
+    return;
+  }
   try {
     const found = readPragma(connection.database, "data_version");
     if (found !== connection.dataVersion) versions.changeAll();
