@@ -1,4 +1,4 @@
-/** File operations that fail: on a full disk, one that can't sync, and one that knows no links. */
+/** File operations that fail: on a full disk, one that can't sync, and one without links. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ test.skipIf(isSkipped).each([
 );
 
 test.skipIf(isSkipped)(
-  "where a file system knows no links, a backup gets its name, and still replaces no file",
+  "where a file system has no links, a backup gets its name, and still replaces no file",
   async () => {
     using source = makeTemporaryFolder();
     using folder = makeTemporaryFolder();

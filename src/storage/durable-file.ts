@@ -34,7 +34,7 @@ function linkDurably(from: string, to: string): void {
     linkSync(from, to);
   } catch (error) {
     if ((error as { code?: string }).code === "EEXIST") throw existsAlready(to);
-    // The file system may know no links, as exFAT doesn't. Then a moment is left for others.
+    // Some file systems have no links, such as exFAT. There, a moment is left for others.
     refuseExisting(to);
     renameSync(from, to);
   }
