@@ -160,8 +160,8 @@ broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |
 ]);
 broken("does not sync the folder of a backup", byBackupCuts, /: none/, [
   "storage/durable-file.ts",
-  "  syncFolderOf(to);",
-  "",
+  "removeLeftover(from);\n  syncFolderOf(to);",
+  "removeLeftover(from);",
 ]);
 broken("confirms a write whose sync failed", byFaults(false), /lost: /, [
   writer,

@@ -1,7 +1,15 @@
-/** File operations that fail: a full disk, and one that can't sync. */
+/** File operations that fail: on a full disk, one that can't sync, and one without links. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type RunningService, startService } from "../../test/end-to-end/running-service.ts";
+import {
+  type RunningService,
+  readOutput,
+  spawnProgram,
+  startService,
+  waitFor,
+} from "../../test/end-to-end/running-service.ts";
+import { countPlants, fillStore } from "../../test/filled-store.ts";
 import { skipsUnless } from "../../test/skipping.ts";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
@@ -44,5 +52,34 @@ test.skipIf(isSkipped).each([
     expect(await callAll(service)).toEqual([201, 204, 200, 200]);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
+  },
+);
+
+test.skipIf(isSkipped)(
+  "where a file system has no links, a backup gets its name, and still replaces no file",
+  async () => {
+    using source = makeTemporaryFolder();
+    using folder = makeTemporaryFolder();
+    using io = new InterposedIo(folder.path);
+    const database = join(source.path, "plants.db");
+    // So many that a file can appear while the backup is made.
+    await fillStore(database, 20_000);
+    const start = (target: string) =>
+      spawnProgram(["backup", target, "--database", database], io.variables);
+    io.fail({ kinds: ["link"], error: "EPERM" });
+
+    const done = join(folder.path, "done.db");
+    expect(await readOutput(start(done))).toMatchObject({ exitCode: 0, errors: "" });
+    expect([io.failed, await countPlants(done)]).toEqual([1, 20_000]);
+
+    const taken = join(folder.path, "taken.db");
+    const making = start(taken);
+    const names = () => readdirSync(folder.path);
+    await waitFor(() => names().some((name) => name.endsWith(".partial")) || undefined);
+    writeFileSync(taken, "precious");
+    const errors = `plantstore: ${taken} exists already.\n`;
+    expect(await readOutput(making)).toEqual({ exitCode: 1, out: "", errors });
+    expect([io.failed, readFileSync(taken, "utf8")]).toEqual([2, "precious"]);
+    expect(names().filter((name) => name.endsWith(".partial"))).toEqual([]);
   },
 );

@@ -1,7 +1,7 @@
 /**
  * Records the calls of a process that change files in a folder, and makes calls fail. For programs
  * of this runtime on Linux. It sees all calls of SQLite; of `node:fs` it sees `mkdir`, `rename`,
- * `unlink`, and on the main thread `openSync` and `fsyncSync`.
+ * `link`, `unlink`, and on the main thread `openSync` and `fsyncSync`.
  */
 import { closeSync, openSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
@@ -14,7 +14,7 @@ export const isInterposable =
 /** In the order of `enum kind` in interposer.c; the last one is for notes of the test. */
 const kinds = [
   ...(["open", "read", "write", "truncate", "sync", "synced"] as const),
-  ...(["unlink", "rename", "make folder", "note"] as const),
+  ...(["unlink", "rename", "link", "make folder", "note"] as const),
 ];
 type Kind = (typeof kinds)[number];
 
@@ -26,13 +26,13 @@ export interface Call {
   readonly at: number;
   /** Its errno; 0 if it succeeded. */
   readonly error: number;
-  /** The bytes written, or paths from the folder on; for `rename` two, a zero byte between them. */
+  /** The bytes written, or paths from the folder on; for `rename` and `link` two, a zero byte between them. */
   readonly data: Buffer;
 }
 
 export interface Failing {
   readonly kinds: readonly Exclude<Kind, "note" | "synced">[];
-  readonly error: "EIO" | "ENOSPC" | "EMFILE";
+  readonly error: "EIO" | "ENOSPC" | "EMFILE" | "EPERM";
   /** Which of the calls of these kinds, counted from 1; by default all. */
   readonly first?: number;
   readonly last?: number;

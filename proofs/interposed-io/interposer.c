@@ -18,6 +18,7 @@ extern int ftruncate64(int file, i64 size);
 extern int fsync(int file);
 extern int unlink(const char *path);
 extern int rename(const char *from, const char *to);
+extern int link(const char *from, const char *to);
 extern int mkdir(const char *path, u32 mode);
 extern void *mmap64(void *address, u64 size, int protection, int flags, int file, i64 offset);
 extern int mprotect(void *address, u64 size, int protection);
@@ -39,7 +40,7 @@ extern u64 strlen(const char *text);
 #define MAP_FAILED ((void *)-1)
 
 /* In the order of `kinds` in interposed-io.ts. */
-enum kind { OPEN, READ, WRITE, TRUNCATE, SYNC, SYNCED, UNLINK, RENAME, MAKE_FOLDER };
+enum kind { OPEN, READ, WRITE, TRUNCATE, SYNC, SYNCED, UNLINK, RENAME, LINK, MAKE_FOLDER };
 
 /* As interposed-io.ts writes it, while the process runs. */
 struct rule {
@@ -186,16 +187,30 @@ static int seen_unlink(const char *path)
 }
 
 /* The old path is recorded, up to and with its last byte of zero, then the new one. */
+static void record_both(enum kind kind, i64 error, const char *old, const char *new)
+{
+	char both[2 * PATH_MAX];
+	u64 old_size = strlen(old) + 1;
+	strncpy(both, old, PATH_MAX);
+	strncpy(both + old_size, new, PATH_MAX);
+	record(kind, -1, 0, error, both, old_size + strlen(new));
+}
+
 static int seen_rename(const char *from, const char *to)
 {
 	const char *old = part_of(from), *new = part_of(to);
 	if (!old || !new) return rename(from, to);
 	BEGIN(RENAME, rename(from, to))
-	char both[2 * PATH_MAX];
-	u64 old_size = strlen(old) + 1;
-	strncpy(both, old, PATH_MAX);
-	strncpy(both + old_size, new, PATH_MAX);
-	record(RENAME, -1, 0, error, both, old_size + strlen(new));
+	record_both(RENAME, error, old, new);
+	END(int)
+}
+
+static int seen_link(const char *from, const char *to)
+{
+	const char *old = part_of(from), *new = part_of(to);
+	if (!old || !new) return link(from, to);
+	BEGIN(LINK, link(from, to))
+	record_both(LINK, error, old, new);
 	END(int)
 }
 
@@ -214,7 +229,8 @@ static const struct replacement { const char *name; void *function; } replacemen
 	{ "pwrite", seen_pwrite }, { "pwrite64", seen_pwrite },
 	{ "ftruncate", seen_ftruncate }, { "ftruncate64", seen_ftruncate },
 	{ "fsync", seen_fsync }, { "fdatasync", seen_fsync },
-	{ "unlink", seen_unlink }, { "rename", seen_rename }, { "mkdir", seen_mkdir }, { 0, 0 },
+	{ "unlink", seen_unlink }, { "rename", seen_rename }, { "link", seen_link },
+	{ "mkdir", seen_mkdir }, { 0, 0 },
 };
 
 /*

@@ -76,6 +76,7 @@ export class Disk {
     if (kind === "synced" && node) settle(node, this.#syncing.get(descriptor) ?? 0, error === 0);
     if (kind === "unlink") this.#rename(new Map([[path, undefined]]));
     if (kind === "make folder") this.#rename(new Map([[path, makeNode(true)]]));
+    if (kind === "link") this.#rename(new Map([[newPath, this.#seen.get(path)]]));
     if (kind === "rename") {
       const renamed = this.#seen.get(path);
       this.#rename(new Map([[path, undefined] as const, [newPath, renamed] as const]));

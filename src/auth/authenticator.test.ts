@@ -1,8 +1,9 @@
-/** From a token to its caller, on a real storage and an injected clock. */
+/** From a token to its caller, on a real storage and injected clocks. */
 import { afterAll, beforeEach, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { PlantStoreError } from "../domain/errors.ts";
+import { Clocks } from "../shared/clocks.ts";
 import { openStorage } from "../storage/open.ts";
 import { Authenticator } from "./authenticator.ts";
 import { issueToken } from "./opaque-token.ts";
@@ -11,12 +12,17 @@ const trustMs = 4_000;
 
 const folder = makeTemporaryFolder();
 const storage = await openStorage(join(folder.path, "plants.db"), { isServing: true });
-let nowMs = 1_000_000;
+let wallMs = 1_000_000;
+let monotonicMs = 0;
 let authenticator: Authenticator;
 
 beforeEach(async () => {
   mock.restore();
-  authenticator = new Authenticator(storage, () => nowMs);
+  const clocks = new Clocks(
+    () => wallMs,
+    () => monotonicMs,
+  );
+  authenticator = new Authenticator(storage, clocks);
   await authenticator.refresh();
 });
 
@@ -25,9 +31,14 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+function passTime(durationMs: number): void {
+  wallMs += durationMs;
+  monotonicMs += durationMs;
+}
+
 /** A token that is known from the next refresh on. */
 async function issue(expiresAtMs?: number) {
-  const issued = await issueToken(storage, { user: "alice", expiresAtMs }, nowMs);
+  const issued = await issueToken(storage, { user: "alice", expiresAtMs }, wallMs);
   await authenticator.refresh();
   return issued;
 }
@@ -41,10 +52,10 @@ async function ask(token: string): Promise<string> {
 }
 
 test("refuses a token from the moment it expires, even a cached one", async () => {
-  const { token } = await issue(nowMs + 100);
-  nowMs += 99;
+  const { token } = await issue(wallMs + 100);
+  passTime(99);
   expect(await ask(token)).toBe("alice");
-  nowMs += 1;
+  passTime(1);
   expect(await ask(token)).toBe("unauthenticated");
 });
 
@@ -52,18 +63,40 @@ test("uses its cache until the last refresh began too long ago", async () => {
   const { token } = await issue();
   const lookUps = spyOn(storage, "findToken");
   await ask(token);
-  nowMs += trustMs;
+  passTime(trustMs);
   const { countTokenChanges } = storage;
   spyOn(storage, "countTokenChanges").mockImplementation(() => {
-    nowMs += trustMs;
+    passTime(trustMs);
     return countTokenChanges();
   });
   await authenticator.refresh();
   await ask(token);
   expect(lookUps).toHaveBeenCalledTimes(1);
-  nowMs += 1;
+  passTime(1);
   await ask(token);
   expect(lookUps).toHaveBeenCalledTimes(2);
+});
+
+test.each([
+  [
+    "the clock was set back",
+    () => {
+      wallMs -= 3_000;
+      monotonicMs += trustMs + 1;
+    },
+  ],
+  [
+    "the machine slept",
+    () => {
+      wallMs += trustMs + 1;
+    },
+  ],
+])("trusts its cache no longer, even if %s", async (_, passTimeOddly) => {
+  const { token, record } = await issue();
+  expect(await ask(token)).toBe("alice");
+  await storage.revokeToken(record.id, wallMs);
+  passTimeOddly();
+  expect(await ask(token)).toBe("unauthenticated");
 });
 
 test("a token that is revoked during its lookup isn't cached", async () => {
@@ -76,7 +109,7 @@ test("a token that is revoked during its lookup isn't cached", async () => {
     return found;
   });
   const asking = ask(token);
-  await storage.revokeToken(record.id, nowMs);
+  await storage.revokeToken(record.id, wallMs);
   await authenticator.refresh();
   held.resolve();
   expect(await asking).toBe("alice");
@@ -87,8 +120,8 @@ test("a revocation isn't lost in a failover to a standby with the same count of 
   spyOn(storage, "countTokenChanges").mockResolvedValue(1);
   const { token, record } = await issue();
   expect(await ask(token)).toBe("alice");
-  await storage.revokeToken(record.id, nowMs);
-  nowMs += trustMs + 1;
+  await storage.revokeToken(record.id, wallMs);
+  passTime(trustMs + 1);
   await authenticator.refresh();
   expect(await ask(token)).toBe("unauthenticated");
 });

@@ -2,10 +2,12 @@
  * From the text of a credential to its caller. Caches what storage said, so that a hot token costs
  * no query; it doesn't know how the credential arrived.
  */
+
 import type { Caller } from "../domain/caller.ts";
 import { refusedToken } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/ports.ts";
 import { tokenState } from "../domain/token.ts";
+import type { Clocks, Moment } from "../shared/clocks.ts";
 import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";
 
@@ -38,11 +40,12 @@ export class Authenticator {
   #changes = -1;
   /** How often the cache was cleared. */
   #clears = 0;
-  #confirmedAtMs = Number.NEGATIVE_INFINITY;
+  /** When the last successful refresh began. */
+  #confirmedAt: Moment | undefined;
 
   constructor(
     private readonly storage: RefreshableTokens,
-    private readonly nowMs: () => number,
+    private readonly clocks: Clocks,
     private readonly jwts?: JwtVerifier,
   ) {}
 
@@ -58,10 +61,10 @@ export class Authenticator {
 
   /** The cached caller; absent if storage or the issuer must be asked. */
   findCached(token: string): Caller | undefined {
-    const nowMs = this.nowMs();
-    const known = this.#isConfirmed(nowMs) ? this.#known.get(token) : undefined;
+    const known = this.#isConfirmed() ? this.#known.get(token) : undefined;
     if (!known) return this.jwts?.findCached(token);
     const { caller } = known;
+    const nowMs = this.clocks.wallMs();
     if (caller.expiresAtMs === undefined || nowMs < caller.expiresAtMs) {
       known.usedAtMs = nowMs;
       return caller;
@@ -79,22 +82,22 @@ export class Authenticator {
 
   /** Clears the cache if any process added or revoked a token since. */
   async refresh(): Promise<void> {
-    const nowMs = this.nowMs();
+    const askedAt = this.clocks.now();
+    const wasConfirmed = this.#isConfirmed();
     const changes = await this.storage.countTokenChanges();
     // After a gap the same count proves nothing: a standby that took over may have reached it by
     // other changes.
-    if (changes !== this.#changes || !this.#isConfirmed(nowMs)) {
+    if (changes !== this.#changes || !wasConfirmed) {
       this.#collectUses();
       this.#known.clear();
       this.#clears++;
     }
     this.#changes = changes;
-    this.#confirmedAtMs = nowMs;
+    this.#confirmedAt = askedAt;
   }
 
-  #isConfirmed(nowMs: number): boolean {
-    // Absolute, because the clock may be set back.
-    return Math.abs(nowMs - this.#confirmedAtMs) <= trustMs;
+  #isConfirmed(): boolean {
+    return this.#confirmedAt !== undefined && this.clocks.msSince(this.#confirmedAt) <= trustMs;
   }
 
   /** Stores when tokens were last used: rarely, and never on the path of a request. */
@@ -127,7 +130,7 @@ export class Authenticator {
   async #lookUp(token: string): Promise<Caller> {
     const clears = this.#clears;
     const record = await this.storage.findToken(hashToken(token));
-    const nowMs = this.nowMs();
+    const nowMs = this.clocks.wallMs();
     if (record === undefined || tokenState(record, nowMs) !== "active") throw unauthenticated;
     const { id, expiresAtMs, user, garden, scope } = record;
     const caller = { credential: id, tokenId: id, user, garden, scope, expiresAtMs };

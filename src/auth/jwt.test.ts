@@ -1,8 +1,8 @@
 /**
  * Who a JWT stands for, which are refused, and the issuer's keys over time. The issuer is real, the
- * clock is not.
+ * clocks are not.
  */
-import { afterAll, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import {
   audience,
@@ -12,6 +12,7 @@ import {
   startIssuer,
 } from "../../test/openid-issuer.ts";
 import type { Caller } from "../domain/caller.ts";
+import { Clocks } from "../shared/clocks.ts";
 import { type JwtIssuer, JwtVerifier } from "./jwt.ts";
 
 const skewMs = 30_000;
@@ -21,25 +22,32 @@ const keysMaxAgeMs = 3_600_000;
 
 const issuer = startIssuer();
 const key = await issuer.makeKey();
+const clocks = new Clocks(
+  () => wallMs,
+  () => monotonicMs,
+);
+let wallMs: number;
+let monotonicMs: number;
 let jwts: JwtVerifier;
 
 function trust(settings: Partial<JwtIssuer> = {}): void {
-  jwts = new JwtVerifier({ ...issuer.trust, ...settings });
+  jwts = new JwtVerifier({ ...issuer.trust, ...settings }, clocks);
 }
 
 beforeEach(() => {
-  setSystemTime(1_800_000_000_000);
+  wallMs = 1_800_000_000_000;
+  monotonicMs = 0;
   issuer.respond = undefined;
   issuer.asked = 0;
   issuer.published = [key.publicJwk];
   trust();
 });
-afterAll(() => {
-  setSystemTime();
-  return issuer.stop();
-});
+afterAll(() => issuer.stop());
 
-const passTime = (durationMs: number) => setSystemTime(Date.now() + durationMs);
+function passTime(durationMs: number): void {
+  wallMs += durationMs;
+  monotonicMs += durationMs;
+}
 
 /** The caller of a token, or the code of its refusal. */
 const ask = async (token: string): Promise<unknown> =>
@@ -48,7 +56,7 @@ const ask = async (token: string): Promise<unknown> =>
 type Fields = Record<string, unknown>;
 
 /** The claims of a good token, with some replaced. */
-const good = (others: Fields = {}) => issuer.claims(Date.now(), others);
+const good = (others: Fields = {}) => issuer.claims(wallMs, others);
 const askWith = async (others: Fields, header: Fields = {}) =>
   ask(await sign(key, good(others), header));
 
@@ -57,7 +65,7 @@ const alice = expect.objectContaining({ user: "alice", garden: "alice", scope: "
 describe("a good token", () => {
   test("stands for its subject, in the subject's own garden", async () => {
     const credential = `${issuer.url} alice`;
-    const expiresAtMs = Date.now() + 60_000;
+    const expiresAtMs = wallMs + 60_000;
     const caller = { credential, user: "alice", garden: "alice", scope: "write", expiresAtMs };
     expect(await askWith({})).toEqual(caller);
     // Its own id is only for the log, so that no line break gets there.
@@ -100,7 +108,7 @@ describe("a good token", () => {
   });
 
   test("ends at its expiry and the clock skew, even if it was verified before", async () => {
-    const token = await sign(key, good({ exp: Date.now() / 1_000 }));
+    const token = await sign(key, good({ exp: wallMs / 1_000 }));
     passTime(skewMs - 1);
     expect(await ask(token)).toEqual(alice);
     passTime(1);
@@ -151,8 +159,7 @@ describe("refuses a token", () => {
 const down = () => new Response("", { status: 503 });
 /** A token that outlives every time of these tests, and differs from all others. */
 let signed = 0;
-const signLong = (by: SigningKey = key) =>
-  sign(by, good({ exp: Date.now(), jti: String(signed++) }));
+const signLong = (by: SigningKey = key) => sign(by, good({ exp: wallMs, jti: String(signed++) }));
 
 describe("the issuer's keys", () => {
   test("count once the issuer may be asked again, and no longer once it withdraws them", async () => {
@@ -167,6 +174,38 @@ describe("the issuer's keys", () => {
     // It was verified a moment ago.
     passTime(rememberMs - cooldownMs);
     expect(await ask(token)).toBe("unauthenticated");
+  });
+
+  test.each([
+    [
+      "the clock is set back",
+      (durationMs: number) => {
+        monotonicMs += durationMs;
+        wallMs -= 3_600_000;
+      },
+    ],
+    [
+      "the machine sleeps",
+      (durationMs: number) => {
+        wallMs += durationMs;
+      },
+    ],
+  ])("count no longer than usual, even if %s", async (_, passTimeOddly) => {
+    const token = await signLong();
+    expect(await ask(token)).toEqual(alice);
+    issuer.published = [];
+    passTimeOddly(cooldownMs);
+    await jwts.keys.refresh();
+    expect(await ask(await signLong())).toBe("unauthenticated");
+    passTimeOddly(rememberMs - cooldownMs);
+    expect(await ask(token)).toBe("unauthenticated");
+    // While the issuer is away, too.
+    issuer.published = [key.publicJwk];
+    passTimeOddly(cooldownMs);
+    expect(await ask(await signLong())).toEqual(alice);
+    issuer.respond = down;
+    passTimeOddly(keysMaxAgeMs);
+    expect(await ask(await signLong())).toBe("unavailable");
   });
 
   test("are asked for once in ten seconds, however many tokens name unknown ones", async () => {

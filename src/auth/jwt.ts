@@ -1,20 +1,20 @@
 /**
- * From a JWT to its caller. `jose` checks signatures and standard claims, and caches the issuer's
- * keys; what else we require of a token, and when to ask for keys, is here.
+ * From a JWT to its caller. `jose` checks signatures and standard claims, and finds a token's key;
+ * what else we require of a token, and how long the issuer's keys count, is here.
  */
 import type {
   CryptoKey,
-  FetchImplementation,
-  JWKSCacheInput,
+  createLocalJWKSet,
+  JSONWebKeySet,
   JWSHeaderParameters,
   JWTHeaderParameters,
   JWTPayload,
-  RemoteJWKSet,
 } from "jose";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 import { noGarden } from "../limits/fair-queue.ts";
 import { FairSemaphore } from "../limits/semaphore.ts";
+import { Clocks, type Moment } from "../shared/clocks.ts";
 import { memoizeAsync } from "../shared/promises.ts";
 
 export interface JwtIssuer {
@@ -50,6 +50,7 @@ const queueChecksMax = 4;
 const latestMs = 8.64e15;
 /** Each thread asks the issuer at most this often, whatever tokens arrive. */
 const cooldownMs = 10_000;
+const fetchTimeoutMs = 5_000;
 /** How long keys count when the issuer can't confirm them. */
 const keysMaxAgeMs = 3_600_000;
 /** Where tokens wait that weren't verified before. */
@@ -57,7 +58,9 @@ const unknownTokens = `${noGarden}token`;
 
 interface VerifiedToken {
   readonly caller: Caller;
-  readonly untilMs: number;
+  readonly verifiedAt: Moment;
+  /** As it says itself. */
+  readonly expiresAtMs: number;
 }
 
 /** What is wrong with a token, by `jose`'s error code. Errors about a claim name the claim. */
@@ -72,14 +75,18 @@ export class JwtVerifier {
   readonly #verified = new Map<string, VerifiedToken>();
   readonly #checks = new FairSemaphore(checksMax, queueChecksMax);
 
-  constructor(private readonly issuer: JwtIssuer) {
-    this.keys = new IssuerKeys(issuer);
+  constructor(
+    private readonly issuer: JwtIssuer,
+    private readonly clocks = new Clocks(),
+  ) {
+    this.keys = new IssuerKeys(issuer, clocks);
   }
 
   /** The caller of a token that was verified in the last 15 seconds. */
   findCached(token: string): Caller | undefined {
     const known = this.#verified.get(token);
-    return known !== undefined && Date.now() < known.untilMs ? known.caller : undefined;
+    if (known === undefined || this.clocks.wallMs() >= known.expiresAtMs) return undefined;
+    return this.clocks.msSince(known.verifiedAt) < verifiedMs ? known.caller : undefined;
   }
 
   /** The garden of a token that was verified before, even if it must be verified again. */
@@ -120,6 +127,7 @@ export class JwtVerifier {
       audience: [...audiences],
       algorithms,
       clockTolerance: clockSkewSeconds,
+      currentDate: new Date(this.clocks.wallMs()),
       requiredClaims: ["exp", "sub"],
     });
     const caller = this.#callerOf(payload, protectedHeader);
@@ -154,8 +162,7 @@ export class JwtVerifier {
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
     this.#verified.delete(token);
     makeRoom(this.#verified, verifiedMax);
-    const untilMs = Math.min(expiresAtMs, Date.now() + verifiedMs);
-    this.#verified.set(token, { caller, untilMs });
+    this.#verified.set(token, { caller, verifiedAt: this.clocks.now(), expiresAtMs });
   }
 }
 
@@ -175,25 +182,42 @@ function isAccessTokenType(type: string | undefined): boolean {
   return type === undefined || /^(?:application\/)?(?:at\+)?jwt$/i.test(type);
 }
 
-/** The keys of the issuer, which `jose` caches: where they are, and when to ask for them. */
+type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+/**
+ * The keys of the issuer: where they are, and when to ask for them. Not by `createRemoteJWKSet`,
+ * which counts by the wall clock alone: if that is set back, a withdrawn key would stay valid.
+ */
 class IssuerKeys {
-  readonly #cache: JWKSCacheInput = {};
-  /** Loads `jose` only where an issuer is configured: it takes 60 ms and more. */
-  readonly #open: () => Promise<RemoteJWKSet>;
+  readonly #madeAt: Moment;
+  #known: { readonly keys: KeySet; readonly fetchedAt: Moment } | undefined;
+  #asked: { readonly at: Moment; readonly outcome: Promise<void> } | undefined;
 
-  constructor(source: JwtIssuer) {
-    this.#open = memoizeAsync(() => openKeySet(source, this.#cache));
+  constructor(
+    private readonly source: JwtIssuer,
+    private readonly clocks: Clocks,
+  ) {
+    this.#madeAt = clocks.now();
   }
 
-  /** When the issuer last sent its keys; absent before the first time. */
-  get fetchedAtMs(): number | undefined {
-    return this.#cache.uat;
+  /** Since the issuer last sent its keys; before the first time, since the start. */
+  get ageMs(): number {
+    return this.clocks.msSince(this.#known?.fetchedAt ?? this.#madeAt);
   }
 
-  /** Fetches the keys. If that fails, the known ones count until they are too old. */
-  async refresh(): Promise<void> {
-    const keys = await this.#open();
-    if (!keys.coolingDown) await keys.reload();
+  /**
+   * Fetches the keys. If the issuer was asked a moment ago, that counts instead. If it fails, the
+   * known ones count until they are too old.
+   */
+  refresh(): Promise<void> {
+    const asked = this.#asked;
+    if (asked && this.clocks.msSince(asked.at) < cooldownMs) return asked.outcome;
+    const at = this.clocks.now();
+    const outcome = fetchKeys(this.source).then((keys) => {
+      this.#known = { keys, fetchedAt: at };
+    });
+    this.#asked = { at, outcome };
+    return outcome;
   }
 
   /**
@@ -201,34 +225,37 @@ class IssuerKeys {
    * keys are known and the issuer can't be asked.
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey> {
-    const keys = await this.#open();
-    try {
-      return await keys(header);
-    } catch {
-      // If we have keys, the token's isn't among them, whether or not the issuer could be asked.
-      throw keys.fresh ? refusedToken("kid") : unreachable;
-    }
+    const known = await this.#findKnown(header);
+    if (known) return known;
+    // The issuer may have added it.
+    await this.refresh().catch(() => {});
+    const added = await this.#findKnown(header);
+    if (added) return added;
+    // If we have keys, the token's isn't among them, whether or not the issuer could be asked.
+    throw this.#freshKeys() ? refusedToken("kid") : unreachable;
+  }
+
+  async #findKnown(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
+    return this.#freshKeys()?.(header).catch(() => undefined);
+  }
+
+  #freshKeys(): KeySet | undefined {
+    return this.ageMs < keysMaxAgeMs ? this.#known?.keys : undefined;
   }
 }
 
-async function openKeySet(
-  { issuer, keysUrl }: JwtIssuer,
-  cache: JWKSCacheInput,
-): Promise<RemoteJWKSet> {
-  const { createRemoteJWKSet, customFetch, jwksCache } = await import("jose");
-  let askedAtMs = Number.NEGATIVE_INFINITY;
-  const fetchKeys: FetchImplementation = async (_, init) => {
-    // A failure starts no cooldown of jose's.
-    if (Math.abs(Date.now() - askedAtMs) < cooldownMs) throw new Error("Asked a moment ago.");
-    askedAtMs = Date.now();
-    return fetch(keysUrl ?? (await discoverKeysUrl(issuer, init)), init);
+async function fetchKeys({ issuer, keysUrl }: JwtIssuer): Promise<KeySet> {
+  // Loaded only where an issuer is configured: it takes 60 ms and more.
+  const { createLocalJWKSet } = await import("jose");
+  const init: RequestInit = {
+    headers: { accept: "application/json, application/jwk-set+json" },
+    redirect: "manual",
+    signal: AbortSignal.timeout(fetchTimeoutMs),
   };
-  return createRemoteJWKSet(new URL(keysUrl ?? issuer), {
-    cooldownDuration: cooldownMs,
-    cacheMaxAge: keysMaxAgeMs,
-    [customFetch]: fetchKeys,
-    [jwksCache]: cache,
-  });
+  const url = keysUrl ?? (await discoverKeysUrl(issuer, init));
+  const response = await fetch(url, init);
+  if (response.status !== 200) throw new Error(`${url} responded with ${response.status}.`);
+  return createLocalJWKSet((await response.json()) as JSONWebKeySet);
 }
 
 async function discoverKeysUrl(issuer: string, init: RequestInit): Promise<string> {

@@ -1,11 +1,10 @@
 /** `plantstore backup|restore|copy`: everything in a SQLite store, to a file or to PostgreSQL. */
-import { existsSync } from "node:fs";
 import { renderCount } from "../../client/files/renderer.ts";
 import { readLimits, readSetting } from "../shared/config.ts";
 import { mapFileError } from "../storage/failures.ts";
 import { backUpFile, copyToPostgres, isFile, maskAddress, restoreFile } from "../storage/open.ts";
 import type { Contents } from "../storage/storage.ts";
-import { CliError, usageError } from "./cli-error.ts";
+import { usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag, printResult } from "./command.ts";
 import { cancellable } from "./stop-signals.ts";
 
@@ -23,7 +22,6 @@ export const backupCommand: Command = {
     const [path = ""] = call.words;
     const database = readFile(call, "pg_dump");
     if (path === "-") throw usageError("FILE must be the path of a new file.");
-    if (existsSync(path)) throw new CliError(`${path} exists already.`);
     try {
       await cancellable("Nothing was written.", async (signal) => {
         const contents = await backUpFile(database, path, signal);

@@ -4,7 +4,7 @@ import { renderCount } from "../../client/files/renderer.ts";
 import { showSafely } from "../domain/errors.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { storageSettings } from "../shared/config.ts";
-import type { GardenRecord, Storage } from "../storage/storage.ts";
+import { type GardenRecord, otherProcessesMs, type Storage } from "../storage/storage.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Command, confirmDeletion, jsonFlag } from "./command.ts";
 import { renderTable, renderTime } from "./terminal.ts";
@@ -12,7 +12,7 @@ import { toText, withStorage } from "./token-commands.ts";
 
 export const listGardensCommand: Command = {
   name: "garden list",
-  summary: "List all gardens, with their plants, last event and active tokens.",
+  summary: "List the gardens in use, with their plants, last event and active tokens.",
   words: [],
   flags: { json: jsonFlag },
   settings: storageSettings,
@@ -20,7 +20,7 @@ export const listGardensCommand: Command = {
   async run(call) {
     const gardens = await withStorage(call, readGardens);
     if (call.flags.json) {
-      const rows = gardens.map(({ lastEventAtMs, tokens, ...garden }) => ({
+      const rows = gardens.map(({ lastEventAtMs, isEmpty, tokens, ...garden }) => ({
         ...garden,
         lastEventAt: toText(lastEventAtMs),
         tokens: tokens.map(({ id }) => id),
@@ -64,6 +64,8 @@ export const deleteGardenCommand: Command = {
       const which = `${title} with ${renderCount(found.plants, "plant")}`;
       await confirmDeletion(call, which);
       await storage.deleteGarden(name);
+      // By then, every service has noticed, and shows none of the plants any more.
+      await Bun.sleep(2 * otherProcessesMs);
       call.terminal.say(`Deleted ${which}.`);
       return undefined;
     }),
@@ -71,7 +73,7 @@ export const deleteGardenCommand: Command = {
 
 type ListedGarden = GardenRecord & { readonly tokens: readonly TokenRecord[] };
 
-/** With the active tokens of each, including gardens that only have tokens yet. */
+/** With the active tokens of each. Gardens that hold nothing are there only if a token opens them. */
 async function readGardens(storage: Storage): Promise<readonly ListedGarden[]> {
   const nowMs = Date.now();
   const active = (await storage.listTokens()).filter(
@@ -82,8 +84,11 @@ async function readGardens(storage: Storage): Promise<readonly ListedGarden[]> {
   const known = new Set(stored.map(({ garden }) => garden));
   const empty = [...tokens.keys()]
     .filter((garden) => !known.has(garden))
-    .map((garden) => ({ garden, plants: 0, lastEvent: 0, lastEventAtMs: undefined }));
+    .map((garden) => ({
+      ...{ garden, plants: 0, lastEvent: 0, lastEventAtMs: undefined, isEmpty: true },
+    }));
   return [...stored, ...empty]
+    .filter(({ garden, isEmpty }) => !isEmpty || tokens.has(garden))
     .toSorted((one, other) => (one.garden < other.garden ? -1 : 1))
     .map((each) => ({ ...each, tokens: tokens.get(each.garden) ?? [] }));
 }

@@ -13,6 +13,7 @@ import { createRequestIds } from "../http/request-head.ts";
 import { type BucketMemory, createBucketMemory, RateLimiter } from "../limits/rate-limiter.ts";
 import { ReservedBytes } from "../limits/reserved-bytes.ts";
 import { Scheduler } from "../limits/scheduler.ts";
+import { Clocks } from "../shared/clocks.ts";
 import type { Config } from "../shared/config.ts";
 import type { Log } from "../shared/log.ts";
 import { Metrics } from "../shared/metrics.ts";
@@ -38,8 +39,9 @@ export function wire(
 ) {
   const { basePath, usage } = config;
   const { groupCommit, readiness } = wireCommits(config, storage, log, metrics);
-  const jwts = config.jwt && new JwtVerifier(config.jwt);
-  const authenticator = new Authenticator(storage, Date.now, jwts);
+  const clocks = new Clocks();
+  const jwts = config.jwt && new JwtVerifier(config.jwt, clocks);
+  const authenticator = new Authenticator(storage, clocks, jwts);
   const limiter =
     usage.rate && new RateLimiter(usage.rate, config.bucketMemory ?? createBucketMemory());
   const scheduler = new Scheduler();
@@ -82,9 +84,7 @@ export function wire(
     pool: storage.pool?.(),
     listeners: feed.listeners,
     ...certificateGauges(config),
-    // Before the first fetch, their age counts from the start of the process.
-    keysAgeSeconds:
-      jwts && (Date.now() - (jwts.keys.fetchedAtMs ?? performance.timeOrigin)) / 1_000,
+    keysAgeSeconds: jwts && jwts.keys.ageMs / 1_000,
   });
   return { pipeline, authenticator, jwts, groupCommit, feed, readiness };
 }

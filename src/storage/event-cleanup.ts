@@ -8,6 +8,12 @@ import { historyMaxOf } from "../domain/rules.ts";
 export const forgottenMax = 1_000;
 const gardensPerStep = 500;
 
+/**
+ * By how much the numbers of events jump where what came before is gone: after a garden was
+ * deleted, and after a backup was restored. Every position from before is `gone` then.
+ */
+export const skippedEvents = 1_000_000;
+
 /** A garden's last event, and its oldest that is kept, if any. */
 export interface OldestEventRow {
   readonly garden: string;

@@ -24,19 +24,25 @@ export interface GardenListRow {
   readonly plants: bigint;
   readonly last_event: bigint;
   readonly at_ms: bigint | null;
+  /** SQLite has no truth values, and returns 0 or 1. */
+  readonly is_empty: boolean | bigint;
 }
 
 export const listGardensStatement = `
-  SELECT garden, plants, last_event, (SELECT at_ms FROM events
-      WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms
+  SELECT garden, plants, last_event,
+      (SELECT at_ms FROM events
+        WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms,
+      plants = 0 AND keys = 0
+        AND NOT EXISTS (SELECT 1 FROM events WHERE events.garden = gardens.garden) AS is_empty
     FROM gardens WHERE garden <> '${noGarden}' ORDER BY garden`;
 
-export function toGardenRecord({ garden, plants, last_event, at_ms }: GardenListRow): GardenRecord {
+export function toGardenRecord(row: GardenListRow): GardenRecord {
   return {
-    garden,
-    plants: Number(plants),
-    lastEvent: Number(last_event),
-    lastEventAtMs: toTime(at_ms),
+    garden: row.garden,
+    plants: Number(row.plants),
+    lastEvent: Number(row.last_event),
+    lastEventAtMs: toTime(row.at_ms),
+    isEmpty: Boolean(row.is_empty),
   };
 }
 

@@ -29,7 +29,8 @@ export interface GardenStorage {
   listGardens(): Promise<readonly GardenRecord[]>;
 
   /**
-   * Deletes everything in the garden: plants, events, keys and counters. If it fails midway, the
+   * Deletes everything in the garden: plants, events and keys. Its row stays, with its counters, so
+   * that ids go on, and nobody takes later events for earlier ones. If it fails midway, the
    * garden's counts are exact; call it again.
    */
   deleteGarden(garden: string): Promise<void>;
@@ -41,6 +42,8 @@ export interface GardenRecord {
   readonly lastEvent: number;
   /** Absent if that event isn't kept. */
   readonly lastEventAtMs: number | undefined;
+  /** It holds no plants, events or keys: it was deleted, or emptied some time ago. */
+  readonly isEmpty: boolean;
 }
 
 /** How a thread's connections are used right now. */
@@ -117,6 +120,9 @@ export const defaultConnectionLimits: ConnectionLimits = {
   connectTimeoutMs: 3_000,
   statementTimeoutMs: 5_000,
 };
+
+/** How often a process looks for what others have written, at the latest. */
+export const otherProcessesMs = 1_000;
 
 /** How long a storage that is being closed may take to finish what is under way. */
 export const closeMs = 2_000;

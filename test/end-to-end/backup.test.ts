@@ -4,11 +4,13 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -76,6 +78,23 @@ test("a backup under load is of one moment, with all that was confirmed before i
   expect([tokens, plants >= confirmed, plants <= written]).toEqual([1, true, true]);
   const ids = (await readPlants(backup, "gardener")).map(({ id }) => Number(id));
   expect(ids).toEqual(Array.from({ length: plants }, (_, index) => index + 1));
+});
+
+test.each([
+  ["a file", () => writeFileSync(backup, "precious")],
+  ["a link that leads nowhere", () => symlinkSync("precious", backup)],
+])("a backup never replaces %s, even one that appears while it runs", async (_, appear) => {
+  copyFileSync(small, file);
+  const isUnderWay = () => readdirSync(folder.path).some((name) => name.endsWith(".partial"));
+  const making = backUp();
+  await waitFor(() => isUnderWay() || undefined);
+  appear();
+  const before = lstatSync(backup).ino;
+  const errors = `plantstore: ${backup} exists already.\n`;
+  expect(await making).toEqual({ exitCode: 1, out: "", errors });
+  expect(lstatSync(backup).ino).toBe(before);
+  expect(readdirSync(folder.path).toSorted()).toEqual(["backup.db", "plants.db"]);
+  expect(await backUp()).toEqual({ exitCode: 1, out: "", errors });
 });
 
 test("a backup that is short of room has no name, and disturbs no service", async () => {

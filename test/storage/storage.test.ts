@@ -247,12 +247,30 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
         const elsewhere = { ...keyed("k"), garden: "other" };
         // More than fit in one transaction.
         await apply(keyed("k"), elsewhere, ...times(1_001, () => create()));
-        for (const garden of ["home", "home", "none"]) await storage.deleteGarden(garden);
-        expect(await storage.listGardens()).toMatchObject([{ garden: "other", plants: 1 }]);
+        for (const garden of ["home", "none"]) await storage.deleteGarden(garden);
+        expect(await storage.listGardens()).toMatchObject([
+          { garden: "home", plants: 0, isEmpty: true },
+          { garden: "other", plants: 1, isEmpty: false },
+        ]);
         expect([await ids(), await seqs()]).toEqual([[], []]);
-        const found = await storage.findNewEvents(new Map([["home", 1_002]]));
-        expect([...found]).toEqual([["home", 0]]);
-        expect(await apply(keyed("k"), elsewhere)).toEqual([created(1n), created(1n, true)]);
+        // Its key is forgotten. Its ids go on, and its events a million later.
+        expect(await apply(keyed("k"), elsewhere)).toEqual([created(1_003n), created(1n, true)]);
+        expect(await seqs()).toEqual([1_001_003]);
+      });
+
+      test("are empty once nothing is kept in them", async () => {
+        const areEmpty = async () => (await storage.listGardens()).map(({ isEmpty }) => isEmpty);
+        await apply(keyed("k"));
+        expect(await areEmpty()).toEqual([false]);
+        await apply(remove(1n));
+        await forgetEvents(1);
+        // Its key is left.
+        expect(await areEmpty()).toEqual([false]);
+        while (await storage.forgetKeys(dayMs));
+        expect(await areEmpty()).toEqual([true]);
+        await apply(put(), remove(7n));
+        // Its events are left.
+        expect(await areEmpty()).toEqual([false]);
       });
 
       test("that are deleted, and whose keys are forgotten, while somebody writes keep exact counts", async () => {

@@ -3,12 +3,13 @@ import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, linkSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import {
+  createDurably,
   removeLeftover,
   renameDurably,
-  replaceDurably,
   syncFile,
   syncFolderOf,
 } from "../durable-file.ts";
+import { skippedEvents } from "../event-cleanup.ts";
 import { mapFileError } from "../failures.ts";
 import type { Contents } from "../storage.ts";
 import { requireStore } from "./migrate.ts";
@@ -25,13 +26,13 @@ import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
 
-/** So that every position from before a restore is `gone`. */
-const skippedEvents = 1_000_000;
-
-/** The name `target` appears only once the file is complete, checked and durable. */
+/**
+ * The name `target` appears only once the file is complete, checked and durable. Fails with
+ * `conflict` if there is such a file by then.
+ */
 export function backupSqlite(path: string, target: string, signal: AbortSignal): Promise<Contents> {
   const file = findStore(path);
-  return replaceDurably(target, async (_, partial) => {
+  return createDurably(target, async (_, partial) => {
     try {
       return await inWorker(signal, async (worker) => {
         await worker.call("vacuumInto", file, partial);

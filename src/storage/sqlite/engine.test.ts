@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { create, created } from "../../../test/storage/tested-storage.ts";
 import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { GroupCommit } from "../group-commit.ts";
@@ -55,6 +56,20 @@ test("a garden has no version while a commit is under way, so nobody caches its 
   expect(versions.read("home")).toBeUndefined();
   end();
   expect(versions.read("home")).toBe(2);
+});
+
+test("after a failed commit, other processes' changes still make lists stale", async () => {
+  const storage = openSqlite(path, { isServing: true });
+  await storage.apply([create()]);
+  using intruder = new Database(path);
+  intruder.run("BEGIN IMMEDIATE");
+  expect(await storage.apply([create()]).catch(({ code }) => code)).toBe("unavailable");
+  intruder.run("COMMIT");
+  const before = storage.version("home")?.all;
+  intruder.run("DELETE FROM plants");
+  const changed = () => storage.version("home")?.all !== before || undefined;
+  await waitFor(changed, undefined, 10_000);
+  await storage.close();
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /** Gardens in SQLite: listed and deleted. */
 import type { Database } from "bun:sqlite";
-import { forgottenMax } from "../event-cleanup.ts";
+import { forgottenMax, skippedEvents } from "../event-cleanup.ts";
 import { type GardenListRow, listGardensStatement, toGardenRecord } from "../rows.ts";
 import type { GardenStorage } from "../storage.ts";
 
@@ -15,16 +15,13 @@ export function createGardenStorage(database: Database): GardenStorage {
 
     async deleteGarden(garden) {
       // In small transactions, with pauses: a service may be writing to other gardens.
-      while (deleteSome(database, garden) > 0) await Bun.sleep(pauseMs);
+      while (!deleteSome(database, garden)) await Bun.sleep(pauseMs);
     },
   };
 }
 
-/**
- * Deletes some rows of the garden, with exact counts left, and its own row once there are no more.
- * Returns how many there were.
- */
-function deleteSome(database: Database, garden: string): number {
+/** Deletes some rows of the garden, and keeps its counts exact. Returns whether it's empty now. */
+function deleteSome(database: Database, garden: string): boolean {
   const remove = (table: string, key: string) =>
     database
       .query(
@@ -32,15 +29,18 @@ function deleteSome(database: Database, garden: string): number {
            SELECT ${key} FROM ${table} WHERE garden = ?1 ORDER BY ${key} LIMIT ${forgottenMax})`,
       )
       .run(garden).changes;
+  const count = database.query(
+    `UPDATE gardens SET plants = plants - ?, keys = keys - ?, last_event = last_event + ?
+       WHERE garden = ?`,
+  );
   const step = database.transaction(() => {
     const events = remove("events", "seq");
     const plants = remove("plants", "id");
     const keys = remove("idempotency_keys", "key");
-    const rows = events + plants + keys;
-    if (rows === 0) database.query("DELETE FROM gardens WHERE garden = ?").run(garden);
-    const count = "UPDATE gardens SET plants = plants - ?, keys = keys - ? WHERE garden = ?";
-    database.query(count).run(plants, keys, garden);
-    return rows;
+    const isEmpty = Math.max(events, plants, keys) < forgottenMax;
+    // With the last rows: if the command is stopped before, the garden is still listed.
+    count.run(plants, keys, isEmpty ? skippedEvents : 0, garden);
+    return isEmpty;
   });
   return step.immediate();
 }

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/ports.ts";
 import { storageError } from "../failures.ts";
-import type { Contents, WriterOptions } from "../storage.ts";
+import { type Contents, otherProcessesMs, type WriterOptions } from "../storage.ts";
 import { mapError } from "./errors.ts";
 import { requireStore } from "./migrate.ts";
 import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
@@ -23,8 +23,6 @@ import {
 import { createWriter, type Writer } from "./writer.ts";
 
 declare const self: Worker;
-
-const otherProcessesMs = 1_000;
 
 /** A thread that has joined: the port to it, or for the thread that started this one, `self`. */
 type Port = Pick<MessagePort, "postMessage" | "onmessage">;
@@ -169,9 +167,15 @@ function write(writes: readonly Write[]): readonly Outcome[] {
   }
 }
 
-/** SQLite's own count changes with every commit by another connection. */
+/**
+ * SQLite's own count changes with every commit by another connection. After a failure there is none
+ * to ask until the next write, so no list counts as current.
+ */
 function noticeOtherProcesses(): void {
-  if (!connection) return;
+  if (!connection) {
+    versions.changeAll();
+    return;
+  }
   try {
     const found = readPragma(connection.database, "data_version");
     if (found !== connection.dataVersion) versions.changeAll();
