@@ -15,7 +15,6 @@ import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 import { noGarden } from "../limits/fair-queue.ts";
 import { FairSemaphore } from "../limits/semaphore.ts";
 import { Clocks, type Moment } from "../shared/clocks.ts";
-import { memoizeAsync } from "../shared/promises.ts";
 
 export interface JwtIssuer {
   /** The exact claim `iss`, and the base of the discovery document's URL. */
