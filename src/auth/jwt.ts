@@ -13,7 +13,7 @@ import type {
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
 import { noGarden } from "../limits/fair-queue.ts";
-import { FairSemaphore } from "../limits/semaphore.ts";
+import { Semaphore } from "../limits/semaphore.ts";
 import { Clocks, type Moment } from "../shared/clocks.ts";
 
 export interface JwtIssuer {
@@ -72,7 +72,7 @@ const tokenErrors: Readonly<Record<string, string>> = {
 export class JwtVerifier {
   readonly keys: IssuerKeys;
   readonly #verified = new Map<string, VerifiedToken>();
-  readonly #checks = new FairSemaphore(checksMax, queueChecksMax);
+  readonly #checks = new Semaphore(checksMax, queueChecksMax);
 
   constructor(
     private readonly issuer: JwtIssuer,

@@ -57,12 +57,6 @@ export class PlantStoreError extends Error {
 /** The advice in every message about an unknown outcome. */
 export const sendAgain = "Send it again. For a create, use the same Idempotency-Key.";
 
-/** Made once: under overload there are tens of thousands a second. */
-export const overloaded = new PlantStoreError(
-  "unavailable",
-  "The service cannot keep up right now. Nothing was changed; try again shortly.",
-);
-
 /** One message for all refused tokens. What is wrong with a JWT goes to the log only. */
 export function refusedToken(tokenError?: string): PlantStoreError {
   const message = "Send a valid token in the header Authorization: Bearer <token>.";

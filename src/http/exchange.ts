@@ -4,8 +4,9 @@
  */
 
 import type { Caller } from "../domain/caller.ts";
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import { noGarden } from "../limits/fair-queue.ts";
+import { isOverload } from "../limits/overload.ts";
 import type { Reservation } from "../limits/reserved-bytes.ts";
 import type { LogLevel } from "../shared/log.ts";
 import { DeclaredBody } from "./declared-body.ts";
@@ -130,7 +131,7 @@ export class Exchange implements Call {
   #reportRefusal(refusal: PlantStoreError): void {
     const { requestId, service } = this;
     const { code, limit, tokenError } = refusal;
-    if (refusal === overloaded) service.countOverload();
+    if (isOverload(refusal)) service.countOverload();
     else if (limit === "requests" || limit === "streams") service.metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
       const error = code === "internal" ? refusal.cause : refusal;

@@ -5,11 +5,11 @@
  * begin at once.
  */
 
-import { overloaded } from "../domain/errors.ts";
 import type { Scan, Step } from "../domain/lists.ts";
 import { contentCharactersMax } from "../domain/plant.ts";
+import { isOverload } from "../limits/overload.ts";
 import type { ReservedBytes } from "../limits/reserved-bytes.ts";
-import { FairSemaphore } from "../limits/semaphore.ts";
+import { Semaphore } from "../limits/semaphore.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
 export interface Listing<Position> {
@@ -35,8 +35,8 @@ const sliceTextMax = 32 * 1024;
  */
 const wholeCharactersMax = 64 * 1024;
 /** How many searches and counts begin at the same time, in all and in one garden. */
-const placesMax = 64;
-const gardenPlacesMax = 16;
+const permitsMax = 64;
+const gardenPermitsMax = 16;
 /** A search may find nothing for long. A space this often keeps its connection from being idle. */
 const signOfLifeMs = 1_000;
 
@@ -44,7 +44,7 @@ const encoder = new TextEncoder();
 
 /** The lists of one thread. */
 export class Lists {
-  readonly #places = new FairSemaphore(placesMax, gardenPlacesMax);
+  readonly #permits = new Semaphore(permitsMax, gardenPermitsMax);
   readonly #chunkSizes = new ChunkSizes(2_048, sliceTextMax, 2 * 1024 * 1024);
 
   /** `turn` resolves when a garden may go on with long work. */
@@ -64,7 +64,7 @@ export class Lists {
       limit !== undefined && limit <= pageItemsMax
         ? this.#readPage(garden, scan, limit, show)
         : this.#openStream(garden, scan, limit ?? Number.POSITIVE_INFINITY, show);
-    return scan.kind === "list" ? read() : this.#places.run(garden, read);
+    return scan.kind === "list" ? read() : this.#permits.run(garden, read);
   }
 
   async #readPage<Item, Position>(
@@ -198,7 +198,7 @@ async function withoutRefusal<Result>(read: () => Promise<Result>): Promise<Resu
     try {
       return await read();
     } catch (error) {
-      if (error !== overloaded) throw error;
+      if (!isOverload(error)) throw error;
     }
   }
 }

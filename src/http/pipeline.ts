@@ -5,7 +5,8 @@
  */
 import { unauthenticated } from "../auth/authenticator.ts";
 import { permits, type Scope } from "../domain/caller.ts";
-import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
+import { PlantStoreError, refuse } from "../domain/errors.ts";
+import { overloaded } from "../limits/overload.ts";
 import type { Log } from "../shared/log.ts";
 import { Exchange } from "./exchange.ts";
 import { preflightHeaders } from "./headers.ts";

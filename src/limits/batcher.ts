@@ -2,9 +2,9 @@
  * Sends requests that wait at the same time as one batch. A batch starts after all of its requests,
  * so a read sees everything that was acknowledged before it.
  */
-import { overloaded } from "../domain/errors.ts";
 import { deadline } from "../shared/promises.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { overloaded } from "./overload.ts";
 
 /** Bounds how long the results of one batch hold up the event loop. */
 const batchMax = 64;

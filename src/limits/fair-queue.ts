@@ -1,14 +1,8 @@
 /**
  * A queue for each garden, served in turn: if a garden gets a thousand requests, they wait for each
- * other, and nobody else does. The scheduler, group commit, and the semaphore and batcher of reads
- * use it.
+ * other, and nobody else does.
  */
-
-/**
- * What has waited longer when its turn comes is refused. Group commit refuses it only if it doesn't
- * fit into the next group either.
- */
-export const queuedMsMax = 500;
+import { lateAfterMs } from "./overload.ts";
 
 export interface QueueEntry<Item> {
   readonly item: Item;
@@ -73,6 +67,6 @@ export class FairQueue<Item> {
   }
 
   isLate({ queuedAtMs }: QueueEntry<Item>): boolean {
-    return this.#now() - queuedAtMs > queuedMsMax;
+    return this.#now() - queuedAtMs > lateAfterMs;
   }
 }

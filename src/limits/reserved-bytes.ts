@@ -3,7 +3,7 @@
  * until their responses are sent. Each garden may reserve as much as is left free: one garden gets
  * half, two get a third each, and there is always some left for the next.
  */
-import { overloaded } from "../domain/errors.ts";
+import { overloaded } from "./overload.ts";
 
 const reservedBytesMax = 16 * 1024 * 1024;
 

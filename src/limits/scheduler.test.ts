@@ -1,6 +1,6 @@
 /** Who runs at once, who waits and in which order, and who has waited too long. */
 import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
-import { queuedMsMax } from "./fair-queue.ts";
+import { lateAfterMs } from "./overload.ts";
 import { Scheduler } from "./scheduler.ts";
 
 let scheduler: Scheduler;
@@ -53,6 +53,6 @@ test("a turn says whether it came too late for a request, unless the process sto
   const areLate = await Promise.all(takeTurns(52));
   expect(areLate.slice(-3)).toEqual([false, false, true]);
   const turns = takeTurns(4);
-  nowMs += queuedMsMax + 1;
+  nowMs += lateAfterMs + 1;
   expect(await Promise.all(turns)).toEqual([false, false, false, false]);
 });

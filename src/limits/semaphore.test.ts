@@ -1,10 +1,10 @@
 /** More work than places: whose turn it is, and who is refused. */
 import { expect, spyOn, test } from "bun:test";
-import { queuedMsMax } from "./fair-queue.ts";
-import { FairSemaphore } from "./semaphore.ts";
+import { lateAfterMs } from "./overload.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** Work of a garden that ends when the test says so. */
-function start(semaphore: FairSemaphore, garden: string, started: string[] = []) {
+function start(semaphore: Semaphore, garden: string, started: string[] = []) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const run = semaphore.run(garden, () => {
     started.push(garden);
@@ -14,7 +14,7 @@ function start(semaphore: FairSemaphore, garden: string, started: string[] = [])
 }
 
 test("a bounded number runs, of a garden too, and gardens take turns for the next place", async () => {
-  const semaphore = new FairSemaphore(3, 2);
+  const semaphore = new Semaphore(3, 2);
   const started: string[] = [];
   const works = ["hog", "hog", "hog", "hog", "ann", "bob"].map((garden) =>
     start(semaphore, garden, started),
@@ -29,13 +29,13 @@ test("a bounded number runs, of a garden too, and gardens take turns for the nex
 });
 
 test("work that fails makes room, and work that waited too long is refused", async () => {
-  const semaphore = new FairSemaphore(1, 1);
+  const semaphore = new Semaphore(1, 1);
   const failing = semaphore.run("ann", () => Promise.reject(new Error("the disk is gone")));
   expect(await failing.catch(({ message }) => message)).toBe("the disk is gone");
   const first = start(semaphore, "ann");
   const late = start(semaphore, "ann");
   const nowMs = performance.now();
-  using _ = spyOn(performance, "now").mockImplementation(() => nowMs + queuedMsMax + 10);
+  using _ = spyOn(performance, "now").mockImplementation(() => nowMs + lateAfterMs + 10);
   const next = start(semaphore, "ann");
   first.end();
   next.end();

@@ -2,23 +2,23 @@
  * Bounds how much runs at the same time, in all and for each garden. What doesn't fit waits, garden
  * by garden.
  */
-import { overloaded } from "../domain/errors.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { overloaded } from "./overload.ts";
 
 interface QueuedWork {
   readonly start: () => void;
   readonly refuse: () => void;
 }
 
-export class FairSemaphore {
-  readonly #gardenPlaces: number;
+export class Semaphore {
+  readonly #gardenPermits: number;
   #free: number;
   readonly #running = new Map<string, number>();
   readonly #waiting = new FairQueue<QueuedWork>();
 
-  constructor(places: number, gardenPlaces: number) {
-    this.#free = places;
-    this.#gardenPlaces = gardenPlaces;
+  constructor(permits: number, gardenPermits: number) {
+    this.#free = permits;
+    this.#gardenPermits = gardenPermits;
   }
 
   get waiting(): number {
@@ -27,7 +27,7 @@ export class FairSemaphore {
 
   /** Fails with `overloaded` if the work waited too long. */
   async run<Result>(garden: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0 && this.#hasPlace(garden)) this.#count(garden, 1);
+    if (this.#free > 0 && this.#hasPermit(garden)) this.#count(garden, 1);
     else {
       await new Promise<void>((resolve, reject) => {
         const start = () => {
@@ -45,7 +45,7 @@ export class FairSemaphore {
     }
   }
 
-  readonly #hasPlace = (garden: string) => (this.#running.get(garden) ?? 0) < this.#gardenPlaces;
+  readonly #hasPermit = (garden: string) => (this.#running.get(garden) ?? 0) < this.#gardenPermits;
 
   #count(garden: string, change: 1 | -1): void {
     this.#free -= change;
@@ -56,7 +56,7 @@ export class FairSemaphore {
 
   #startWaiting(): void {
     while (this.#free > 0) {
-      const next = this.#waiting.shift(this.#hasPlace);
+      const next = this.#waiting.shift(this.#hasPermit);
       if (!next) return;
       if (this.#waiting.isLate(next)) next.item.refuse();
       else next.item.start();

@@ -4,7 +4,7 @@ import { create as createPlant, remove } from "../../test/storage/tested-storage
 import { PlantStoreError } from "../domain/errors.ts";
 import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
-import { queuedMsMax } from "../limits/fair-queue.ts";
+import { lateAfterMs } from "../limits/overload.ts";
 import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
 
 const realImmediate = setImmediate;
@@ -178,7 +178,7 @@ describe("a failure", () => {
     const { send, begin, end, groups } = create();
     await begin();
     const early = send(2);
-    passTime(queuedMsMax + 10);
+    passTime(lateAfterMs + 10);
     const late = send(3);
     await end(away, ok);
     expect(await early).toEqual(expect.stringContaining("storage cannot be used"));
@@ -191,7 +191,7 @@ test("what has waited half a second and still doesn't fit is refused, except the
   const { send, begin, end } = create();
   await begin();
   const early = [send(10, groupPlantsMax), send(11), send(12, groupPlantsMax, true), send(20)];
-  passTime(queuedMsMax + 10);
+  passTime(lateAfterMs + 10);
   const late = send(13);
   await end(ok, ok, ok, ok);
   expect(await Promise.all(early)).toEqual([10, overloaded, 12, 20]);

@@ -4,7 +4,7 @@
  * writes a lot only holds up itself.
  */
 
-import { overloaded, PlantStoreError } from "../domain/errors.ts";
+import { PlantStoreError } from "../domain/errors.ts";
 import { charactersOf, groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
 import {
   GardenLocked,
@@ -14,6 +14,7 @@ import {
   type Write,
 } from "../domain/ports.ts";
 import { FairQueue, type QueueEntry } from "../limits/fair-queue.ts";
+import { overloaded } from "../limits/overload.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 
 /** Counts commits and reports them. */

@@ -1,8 +1,9 @@
 /** What keeps one garden from taking all memory and time, and what failures show to whom. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { overloaded, PlantStoreError } from "../../src/domain/errors.ts";
+import { PlantStoreError } from "../../src/domain/errors.ts";
+import { overloaded } from "../../src/limits/overload.ts";
 import { Scheduler } from "../../src/limits/scheduler.ts";
-import { FairSemaphore } from "../../src/limits/semaphore.ts";
+import { Semaphore } from "../../src/limits/semaphore.ts";
 import { waitFor } from "../end-to-end/running-service.ts";
 import { bearer, openGarden, stopTime } from "./garden.ts";
 
@@ -96,7 +97,7 @@ test("lists, searches and bulks take turns in their garden's queue, even if its 
 });
 
 test("a search needs one of its garden's places, and a list doesn't", async () => {
-  using run = spyOn(FairSemaphore.prototype, "run");
+  using run = spyOn(Semaphore.prototype, "run");
   for (const query of ["limit=1", "limit=1001", ""]) await call(`GET /plants?${query}`, 200);
   expect(run).not.toHaveBeenCalled();
   for (const query of ["limit=1", ""]) await call(`GET /plants?q=a&${query}`, 200);

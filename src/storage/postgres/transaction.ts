@@ -5,7 +5,7 @@
  */
 import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { FairSemaphore } from "../../limits/semaphore.ts";
+import { Semaphore } from "../../limits/semaphore.ts";
 import { deadline, singleFlight } from "../../shared/promises.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
@@ -66,7 +66,7 @@ export class TransactionRunner {
   readonly #makePool: () => Pool;
   readonly #limits: ConnectionLimits;
   /** Leaves one connection free, so that writes always find one. */
-  readonly #reads: FairSemaphore;
+  readonly #reads: Semaphore;
   #pool: Pool;
   /** When connecting first failed; absent once it has succeeded. */
   #failingSinceMs: number | undefined;
@@ -77,7 +77,7 @@ export class TransactionRunner {
     this.#limits = limits;
     const places = Math.max(1, limits.poolSize - 1);
     // With all of them, one garden's lists kept the server and this thread busy for everyone.
-    this.#reads = new FairSemaphore(places, Math.ceil(places / 3));
+    this.#reads = new Semaphore(places, Math.ceil(places / 3));
     this.#pool = makePool();
   }
 
