@@ -1,6 +1,6 @@
 /**
  * A request's way through the service, stage by stage: host, path, method, token, rate, scope,
- * body, operation, response. One `catch` turns an error into a problem, and one log line ends it.
+ * expectation, body, operation, response. One `catch` turns an error into a problem, and one log line ends it.
  * `admit` decides when a request begins.
  */
 import { type Authenticator, unauthenticated } from "../auth/authenticator.ts";
@@ -8,7 +8,7 @@ import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import { checkFraming } from "./body.ts";
+import { checkExpectation, checkFraming } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import {
   type AllowedOrigins,
@@ -117,6 +117,7 @@ export function createApp(deps: AppDeps): App {
         checkScope(found.caller, operation.scope);
         if (refusal) throw refusal;
       }
+      checkExpectation(incoming.request.headers);
       if (operation?.body) body.check(operation.body);
       reply = operation
         ? (findCachedReply(incoming, found) ?? (await run(operation, incoming, found, reserved)))

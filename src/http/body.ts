@@ -81,7 +81,9 @@ export class IncomingBody {
     const bytes = this.#declaredBytes;
     // `!(…)`, because it may not be a number.
     const isLong = bytes === undefined || !(bytes <= droppedBytesMax);
-    return isLong || this.isRefused || this.#request.bodyUsed;
+    // A client that waits for a 100 may send its next request instead of the body.
+    const maySkipBody = !isExpectationMet(this.#request.headers);
+    return isLong || maySkipBody || this.isRefused || this.#request.bodyUsed;
   }
 
   /**
@@ -120,6 +122,17 @@ export function checkFraming(headers: Headers): void {
   const encoding = headers.get("transfer-encoding");
   if (encoding === null || encoding.toLowerCase() === "chunked") return;
   throw refuse({ header: "Transfer-Encoding", detail: "must be chunked, and nothing else." });
+}
+
+/** Fails with `expectation-failed`: otherwise the client would wait for a 100 that never comes. */
+export function checkExpectation(headers: Headers): void {
+  if (!isExpectationMet(headers)) throw unknownExpectation;
+}
+
+/** The runtime has sent the 100 by now. It knows this spelling only, and Java's isn't it. */
+function isExpectationMet(headers: Headers): boolean {
+  const expectation = headers.get("expect");
+  return expectation === null || expectation === "100-continue";
 }
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
@@ -202,6 +215,11 @@ const ambiguousLength = refuse({
   header: "Content-Length",
   detail: "must be given once, as a number.",
 });
+
+const unknownExpectation = new PlantStoreError(
+  "expectation-failed",
+  "Leave out the header Expect, or send it as Expect: 100-continue, in lower case.",
+);
 
 const tooLate = new PlantStoreError(
   "timeout",

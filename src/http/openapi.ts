@@ -181,6 +181,7 @@ function problemCodes({ problems = [], body, scope }: DocumentedOperation): read
   const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
   return [
     ...ofAll,
+    "expectation-failed",
     "internal",
     "unavailable",
     ...(body ? ofBodies : []),
