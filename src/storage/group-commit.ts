@@ -155,20 +155,29 @@ export class GroupCommit implements PlantWriter {
   }
 
   async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const { entries, queuedAtMs } = this.#takeGroup();
-      this.observer.onStart?.(performance.now() - queuedAtMs);
-      this.#refuseLate(overloaded);
-      let timer = setTimeout(() => {
-        this.observer.onSlow?.();
-        timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
-      }, slowMs);
+    try {
+      while (this.#waiting.length > 0) await this.#commitNext();
+    } finally {
+      // Even if the observer throws: otherwise nothing would ever be committed again.
+      this.#isBusy = false;
+    }
+  }
+
+  async #commitNext(): Promise<void> {
+    const { entries, queuedAtMs } = this.#takeGroup();
+    this.observer.onStart?.(performance.now() - queuedAtMs);
+    this.#refuseLate(overloaded);
+    let timer = setTimeout(() => {
+      this.observer.onSlow?.();
+      timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
+    }, slowMs);
+    try {
       await this.#commit(entries);
+    } finally {
       clearTimeout(timer);
       this.isStuck = false;
-      if (entries.length > 1) await this.#gather();
     }
-    this.#isBusy = false;
+    if (entries.length > 1) await this.#gather();
   }
 
   #takeGroup(): GroupBuilder {
