@@ -11,6 +11,8 @@ const secretCharacters = 43;
 const checksumCharacters = 6;
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretCharacters + checksumCharacters}}$`);
 
+const longRun = new RegExp(`[0-9A-Za-z]{${secretCharacters + checksumCharacters},}`, "g");
+
 const tokenIdCharacters = 10;
 
 export interface NewToken {
@@ -66,6 +68,17 @@ function makeIdentifier(characters: number): string {
 export function isTokenForm(text: string): boolean {
   const secret = text.slice(0, -checksumCharacters);
   return form.test(text) && text.slice(-checksumCharacters) === checksum(secret);
+}
+
+/** Whether a part of the text is a token without its prefix, which is as secret as the whole. */
+export function holdsSecret(text: string): boolean {
+  const length = secretCharacters + checksumCharacters;
+  for (const [run] of text.matchAll(longRun)) {
+    for (let from = 0; from + length <= run.length; from++) {
+      if (isTokenForm(prefix + run.slice(from, from + length))) return true;
+    }
+  }
+  return false;
 }
 
 /**

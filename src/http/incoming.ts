@@ -1,6 +1,7 @@
 /** What is known of a request when it arrives, before it waits for its turn and is checked. */
 import { noGarden } from "../async/fair-queue.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { holdsSecret } from "../auth/opaque-token.ts";
 import type { Caller } from "../domain/caller.ts";
 import { IncomingBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
@@ -96,8 +97,13 @@ function readBearerToken(headers: Headers): string | undefined {
 }
 
 const requestIdPattern = /^[\w.-]{1,128}$/;
-/** An id is logged and a token never is, so an id that holds one is replaced. */
+/** The start of a token. */
 const tokenPattern = /plant_[0-9a-z]{20}/i;
+
+/** An id is logged and a token never is, so an id that holds one, or most of it, is replaced. */
+function isUsable(id: string): boolean {
+  return requestIdPattern.test(id) && !tokenPattern.test(id) && !holdsSecret(id);
+}
 
 /** The id that the client sent, if it is well-formed, or a new one. */
 function createRequestIds(): (headers: Headers) => string {
@@ -106,8 +112,7 @@ function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    const isUsable = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
-    return isUsable ? given : `${prefix}-${(++count).toString(36)}`;
+    return given !== null && isUsable(given) ? given : `${prefix}-${(++count).toString(36)}`;
   };
 }
 

@@ -251,9 +251,14 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   });
 
   test("the caller's X-Request-Id comes back, unless it is malformed or holds a token", async () => {
-    const good = ["a", "A-1._z", "x".repeat(128)];
+    const secret = makeToken().slice("plant_".length);
+    const mistyped = secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
+    const good = ["a", "A-1._z", "x".repeat(128), "0".repeat(64), mistyped];
     const malformed = ["x".repeat(129), "a b", "a/b", "\u00e9", ""];
-    const tokens = [makeToken(), `Bearer-${makeToken()}`, makeToken().slice(0, 26)];
+    const tokens = [
+      ...[makeToken(), `Bearer-${makeToken()}`, makeToken().slice(0, 26)],
+      ...[secret, `id-${secret}`, `x${secret}y`],
+    ];
     const made = new Set<string | null>();
     for (const id of [...good, ...malformed, ...tokens]) {
       const sent = { "X-Request-Id": id };
