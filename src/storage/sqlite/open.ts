@@ -240,6 +240,8 @@ function describeFailure(path: string, error: unknown): string {
     return whyNotWritable(path) ?? "it cannot be opened or created there";
   }
   if (code.startsWith("SQLITE_READONLY")) return whyNotWritable(path) ?? "it cannot be written";
+  if (code.startsWith("SQLITE_BUSY")) return "another program is using it (try again)";
+  if (code.startsWith("SQLITE_FULL")) return "the disk is full";
   if (code.startsWith("SQLITE_IOERR")) return "the disk reports an error, or is full";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }
