@@ -30,15 +30,40 @@ export function renderHeadline(results: Results): string | undefined {
     names.map((name) => findCell(results, row, name)?.value),
   );
   if (figures.includes(undefined)) return undefined;
-  const [create, createOne, createHono, list, listOne, listHono] = figures.map((figure = 0) =>
-    format(Math.round(figure / 100) * 100),
-  );
+  const [create, createOne, createHono, list, listOne, listHono] = figures.map(round);
   return (
     `On ${results.cores} cores shared with the load generator, version ` +
     `${results.contenders[0]?.version} creates ${create} durable plants per second (${createOne} on ` +
     `one thread) and reads ${list} uncached lists of 20 (${listOne}), where Hono with SQLite on the ` +
-    `same runtime creates ${createHono} and reads ${listHono}.`
+    `same runtime creates ${createHono} and reads ${listHono}${describeHonosLead(results)}.`
   );
+}
+
+/** Where Hono is ahead of us with as many threads, or with one client. */
+function describeHonosLead(results: Results): string {
+  const places = [
+    { where: "on one thread", own: "one-thread", creates: "create", reads: "list-uncached" },
+    {
+      where: "on one connection",
+      own: "plant-store",
+      creates: "create-alone",
+      reads: "list-alone",
+    },
+  ] as const;
+  const leads = places.flatMap(({ where, own, ...rows }) => {
+    const figures = (["creates", "reads"] as const).flatMap((verb) => {
+      const hono = findCell(results, rows[verb], "hono")?.value ?? 0;
+      const ours = findCell(results, rows[verb], own)?.value ?? 0;
+      return hono > ours ? [`${verb} ${round(hono)} to ${round(ours)}`] : [];
+    });
+    return figures.length > 0 ? [`${where} (${figures.join(", ")})`] : [];
+  });
+  return leads.length > 0 ? `, but is ahead ${leads.join(" and ")}` : "";
+}
+
+/** To hundreds. */
+function round(figure = 0): string {
+  return format(Math.round(figure / 100) * 100);
 }
 
 const rows: readonly Row[] = [...scenarios, ...startRows];
