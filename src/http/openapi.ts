@@ -76,7 +76,8 @@ const requestIdPattern = "^[A-Za-z0-9._-]{1,128}$";
 const sharedHeaders: Record<string, HeaderDescription> = {
   "X-Request-Id": {
     description:
-      "The id of the request. Yours, if you sent a well-formed one that contains no token.",
+      "The id of the request. Yours, if you sent a well-formed one that contains no token, not " +
+      "even without its `plant_`.",
     example: requestIdExample,
     pattern: requestIdPattern,
     required: true,
