@@ -96,17 +96,23 @@ const addGardensStatement = `
     ON CONFLICT (garden) DO NOTHING`;
 
 const lockGardensStatement = `
-  SELECT garden, last_id, plants, keys, last_event
-    FROM unnest($1::text[]) WITH ORDINALITY AS locked (garden, position)
-    JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens`;
+  SELECT locked.* FROM unnest($1::text[]) WITH ORDINALITY AS named (garden, position)
+    CROSS JOIN LATERAL (
+      SELECT garden, last_id, plants, keys, last_event FROM gardens
+        WHERE gardens.garden = named.garden FOR UPDATE) AS locked
+    ORDER BY position`;
 
 const findPlantsStatement = `
-  SELECT garden, id, ${contentColumns} FROM plants
-    JOIN unnest($1::text[], $2::bigint[]) AS named (garden, id) USING (garden, id)`;
+  SELECT found.* FROM unnest($1::text[], $2::bigint[]) AS named (garden, id)
+    CROSS JOIN LATERAL (
+      SELECT garden, id, ${contentColumns} FROM plants
+        WHERE plants.garden = named.garden AND plants.id = named.id LIMIT 1) AS found`;
 
 const findKeysStatement = `
-  SELECT garden, key, entries, expires_at_ms FROM idempotency_keys
-    JOIN unnest($1::text[], $2::bytea[]) AS sent (garden, key) USING (garden, key)`;
+  SELECT found.* FROM unnest($1::text[], $2::bytea[]) AS sent (garden, key)
+    CROSS JOIN LATERAL (
+      SELECT garden, key, entries, expires_at_ms FROM idempotency_keys AS stored
+        WHERE stored.garden = sent.garden AND stored.key = sent.key LIMIT 1) AS found`;
 
 /** One round trip. A COMMIT after a failed statement is answered as ROLLBACK, without an error. */
 async function store(
@@ -154,21 +160,28 @@ const insertPlantsStatement = `
   INSERT INTO plants (garden, id, ${contentColumns})
     SELECT * FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)})`;
 
+/** Where a plant's row is. The garden is locked, so it stays there. */
+const placeOf = (named: "put" | "gone") => `LATERAL (
+      SELECT ctid FROM plants
+        WHERE plants.garden = ${named}.garden AND plants.id = ${named}.id LIMIT 1) AS place`;
+
 const replacePlantsStatement = `
   UPDATE plants SET ${contentFields.map((field) => `${field} = put.${field}`).join(", ")}
     FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)}) AS put (garden, id, ${contentColumns})
-    WHERE plants.garden = put.garden AND plants.id = put.id`;
+      CROSS JOIN ${placeOf("put")}
+    WHERE plants.ctid = place.ctid`;
 
 const deletePlantsStatement = `
-  DELETE FROM plants USING unnest($1::text[], $2::bigint[]) AS gone (garden, id)
-    WHERE plants.garden = gone.garden AND plants.id = gone.id`;
+  DELETE FROM plants WHERE ctid = ANY (ARRAY (
+    SELECT place.ctid FROM unnest($1::text[], $2::bigint[]) AS gone (garden, id)
+      CROSS JOIN ${placeOf("gone")}))`;
 
+/** Every garden has a row by now. */
 const updateGardensStatement = `
-  UPDATE gardens SET last_id = moved.last_id, plants = moved.plants, keys = moved.keys,
-      last_event = moved.last_event
-    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-      AS moved (garden, last_id, plants, keys, last_event)
-    WHERE gardens.garden = moved.garden`;
+  INSERT INTO gardens (garden, last_id, plants, keys, last_event)
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    ON CONFLICT (garden) DO UPDATE SET last_id = excluded.last_id, plants = excluded.plants,
+      keys = excluded.keys, last_event = excluded.last_event`;
 
 const storeEventsStatement = `
   INSERT INTO events (garden, seq, at_ms, type, "user", id, ${contentColumns})

@@ -63,11 +63,12 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
     },
 
     async noteTokenUses(uses) {
+      const times = Object.fromEntries(uses.map(({ id, usedAtMs }) => [id, usedAtMs]));
       await runner.write(
-        `UPDATE tokens SET last_used_at_ms = used.at_ms
-           FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
-           WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
-        [uses.map(({ id }) => id), uses.map(({ usedAtMs }) => usedAtMs)],
+        `UPDATE tokens SET last_used_at_ms = ($1::jsonb ->> id)::bigint
+           WHERE id = ANY (ARRAY (SELECT jsonb_object_keys($1::jsonb)))
+             AND coalesce(last_used_at_ms, 0) < ($1::jsonb ->> id)::bigint`,
+        [JSON.stringify(times)],
       );
     },
   };

@@ -92,23 +92,27 @@ export function createWriter(
   };
 }
 
-/** Locks gardens before keys, like every write, so that nobody uses a key again in between. */
+/**
+ * Locks gardens before keys, like every write, so that nobody uses a key again in between. Skips
+ * gardens that somebody else holds: their keys have time.
+ */
 const forgetKeysStatement = `
   WITH expired AS (
-    SELECT garden, key FROM idempotency_keys
+    SELECT garden, ctid AS place FROM idempotency_keys
       WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenMax}),
   locked AS (
-    SELECT garden FROM gardens WHERE garden IN (SELECT garden FROM expired)
-      ORDER BY garden FOR UPDATE),
+    SELECT free.garden FROM (SELECT DISTINCT garden FROM expired ORDER BY garden) AS named
+      CROSS JOIN LATERAL (
+        SELECT garden FROM gardens WHERE gardens.garden = named.garden
+          FOR UPDATE SKIP LOCKED) AS free),
   forgotten AS (
-    DELETE FROM idempotency_keys AS old USING expired
-      WHERE (SELECT count(*) FROM locked) >= 0 AND old.expires_at_ms <= $1
-        AND old.garden = expired.garden AND old.key = expired.key
-      RETURNING old.garden),
+    DELETE FROM idempotency_keys
+      WHERE expires_at_ms <= $1
+        AND ctid = ANY (ARRAY (SELECT place FROM expired JOIN locked USING (garden)))
+      RETURNING garden),
   counted AS (
-    UPDATE gardens SET keys = gardens.keys - lost.keys
-      FROM (SELECT garden, count(*) AS keys FROM forgotten GROUP BY garden) AS lost
-      WHERE gardens.garden = lost.garden)
+    INSERT INTO gardens (garden, keys) SELECT garden, -count(*) FROM forgotten GROUP BY garden
+      ON CONFLICT (garden) DO UPDATE SET keys = gardens.keys + excluded.keys)
   SELECT count(*) FROM forgotten`;
 
 /**
