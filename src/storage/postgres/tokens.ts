@@ -16,7 +16,7 @@ const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES 
 const columns = `id, hash, "user", garden, scope, note,
   created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms`;
 
-const advice = "See plantstore token list.";
+const options = { advice: "See plantstore token list." };
 
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   const lookUps = new Batcher(async (hashes: readonly string[]) => {
@@ -43,7 +43,7 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
              (id, hash, "user", garden, scope, note, created_at_ms, expires_at_ms, position)
            SELECT $1, $2, $3, $4, $5, $6, $7::bigint, $8::bigint, count FROM counted`,
         [id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null],
-        advice,
+        options,
       );
     },
 
@@ -52,7 +52,7 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
         `${counted}
          UPDATE tokens SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL`,
         [nowMs, id],
-        advice,
+        options,
       );
       return rowCount === 1;
     },
