@@ -10,7 +10,12 @@ import { charactersOf, groupPlantsMax } from "../domain/plants.ts";
 import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/ports.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 import { HeldGardens } from "./held-gardens.ts";
-import { groupWritesMax, type WaitingEntry, type WaitingWrites, WriteGroup } from "./write-group.ts";
+import {
+  groupWritesMax,
+  type WaitingEntry,
+  type WaitingWrites,
+  WriteGroup,
+} from "./write-group.ts";
 
 /** Counts commits and reports them. */
 interface CommitObserver {
@@ -93,9 +98,13 @@ export class GroupCommit implements PlantWriter {
 
   #enqueue(writes: WaitingWrites): void {
     const { garden } = writes;
-    if (this.isStuck) return writes.reject(overloaded);
+    if (this.isStuck) {
+      writes.reject(overloaded);
+      return;
+    }
     if (this.#held.has(garden)) {
-      return this.#held.add({ item: writes, queuedAtMs: performance.now() });
+      this.#held.add({ item: writes, queuedAtMs: performance.now() });
+      return;
     }
     this.#waiting.push(garden, writes);
     if (this.#isBusy) return;

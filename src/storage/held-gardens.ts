@@ -66,7 +66,10 @@ export class HeldGardens {
     };
     const hasRoom =
       lane.waiting.length < heldRequestsMax && lane.characters + characters <= heldCharactersMax;
-    if (!hasRoom && !isContinued) return this.commits.reject([entry], gardenHeld);
+    if (!hasRoom && !isContinued) {
+      this.commits.reject([entry], gardenHeld);
+      return;
+    }
     lane.waiting.push(entry);
     lane.characters += characters;
     this.#lanes.set(garden, lane);
