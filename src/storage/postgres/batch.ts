@@ -123,11 +123,17 @@ const lockStatement = (orSkip: "" | "SKIP LOCKED") => `
 const lockGardens = lockStatement("");
 const lockFreeGardens = lockStatement("SKIP LOCKED");
 
+/**
+ * A plant by its id, as a range in the order of the primary key: for an equal id, PostgreSQL 15
+ * chooses plants_by_tag while the table is empty, and later reads a whole garden.
+ */
+const isNamed = (named: string) => `plants.garden = ${named}.garden
+          AND plants.id BETWEEN ${named}.id AND ${named}.id ORDER BY plants.id LIMIT 1`;
+
 const findPlantsStatement = `
   SELECT found.* FROM unnest($1::text[], $2::bigint[]) AS named (garden, id)
     CROSS JOIN LATERAL (
-      SELECT garden, id, ${contentColumns} FROM plants
-        WHERE plants.garden = named.garden AND plants.id = named.id LIMIT 1) AS found`;
+      SELECT garden, id, ${contentColumns} FROM plants WHERE ${isNamed("named")}) AS found`;
 
 const findKeysStatement = `
   SELECT found.* FROM unnest($1::text[], $2::bytea[]) AS sent (garden, key)
@@ -182,9 +188,8 @@ const insertPlantsStatement = `
     SELECT * FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)})`;
 
 /** Where a plant's row is. The garden is locked, so it stays there. */
-const placeOf = (named: "put" | "gone") => `LATERAL (
-      SELECT ctid FROM plants
-        WHERE plants.garden = ${named}.garden AND plants.id = ${named}.id LIMIT 1) AS place`;
+const placeOf = (named: string) =>
+  `LATERAL (SELECT ctid FROM plants WHERE ${isNamed(named)}) AS place`;
 
 const replacePlantsStatement = `
   UPDATE plants SET ${contentFields.map((field) => `${field} = put.${field}`).join(", ")}
