@@ -65,10 +65,14 @@ async function fetchAll(
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
-  const keys = writes.flatMap((write) => {
-    if (write.kind !== "create" || !write.key) return [];
-    return [{ garden: write.garden, key: toBytes(write.key.rowKey) }];
-  });
+  // Plants of a bulk share rows of keys.
+  const keys = new Map<string, { readonly garden: string; readonly key: Buffer }>();
+  for (const write of writes) {
+    if (write.kind !== "create" || !write.key) continue;
+    const { garden, key } = write;
+    const name = pair(garden, key.rowKey);
+    if (!keys.has(name)) keys.set(name, { garden, key: toBytes(key.rowKey) });
+  }
   const isWaiting = waitMs !== undefined;
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
     client.query(isWaiting ? `${beginWrite}; SET LOCAL lock_timeout = ${waitMs}` : beginWrite),
@@ -76,7 +80,7 @@ async function fetchAll(
     queryFor(client, addGardensStatement, isWaiting ? adding : [], "garden"),
     queryFor(client, isWaiting ? lockGardens : lockFreeGardens, gardens, "garden"),
     queryFor(client, findPlantsStatement, places, "garden", "id"),
-    queryFor(client, findKeysStatement, keys, "garden", "key"),
+    queryFor(client, findKeysStatement, [...keys.values()], "garden", "key"),
   ] as const);
   const found = {
     gardens: new Map(gardenRows.rows.map((row) => [row.garden as string, toGardenRow(row)])),
