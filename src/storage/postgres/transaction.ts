@@ -149,7 +149,7 @@ export class TransactionRunner {
     return this.run((client) => send(client, text, values));
   }
 
-  /** The same for a request's read. Gardens take turns, and one connection is left for writes. */
+  /** The same for a request's read. Gardens take turns, and some connections are left for writes. */
   read(garden: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
     const options = { dueAtMs: this.dueAtMs() };
     return this.#reads.run(garden, () => this.run((client) => send(client, text, values), options));
