@@ -129,16 +129,19 @@ function renderTable(results: Results): string[] {
   return table.map((row) => `| ${row.map(pad).join(" | ")} |`);
 }
 
-function renderCell({ value, othersCpuShare = 0, failures = 0 }: Cell): string {
+function renderCell({ value, spread, othersCpuShare = 0, failures = 0 }: Cell): string {
   const mark = othersCpuShare > disturbanceMax ? "\\*" : "";
-  return `${format(value)}${mark}${failures > 0 ? ` [${failures} failed]` : ""}`;
+  const range = spread === undefined ? "" : ` ±${Math.round(50 * spread)} %`;
+  return `${format(value)}${mark}${range}${failures > 0 ? ` [${failures} failed]` : ""}`;
 }
 
 function describeRun(results: Results): string[] {
   const { cells, timing } = results;
+  const hasSpread = cells.some(({ spread }) => spread !== undefined);
   const disturbed = cells.filter(({ othersCpuShare = 0 }) => othersCpuShare > disturbanceMax);
   return [
     "In parentheses: Plant Store's figure divided by this one. An empty cell: no such operation. " +
+      (hasSpread ? "±: half the difference of the highest and the lowest round. " : "") +
       `\\*: disturbed, because other processes took more than ${disturbanceMax * 100} % of a core ` +
       `(${disturbed.length} of ${cells.length} figures).`,
     "",

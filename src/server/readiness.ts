@@ -12,9 +12,8 @@ import { noGarden } from "../async/fair-queue.ts";
 import { singleFlight } from "../async/memoize.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
-import { GardenLocked, type Write } from "../domain/ports.ts";
+import type { Write } from "../domain/ports.ts";
 import type { Log } from "../log.ts";
-import { storageError } from "../storage/failures.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 
@@ -93,7 +92,7 @@ export class Readiness {
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {
         if (error instanceof PlantStoreError && error.code === "storage-full") return;
-        throw error instanceof GardenLocked ? storageError("unavailable", error) : error;
+        throw error;
       });
       this.noteCommit();
     }
