@@ -124,7 +124,9 @@ function plantStore(
     // On PostgreSQL an instance has one thread by default.
     instances: engine === "postgres" ? 2 : 1,
     async prepare(directory, size) {
-      const tokens = Array.from({ length: size.gardens }, makeToken);
+      const tokens = Array.from({ length: size.gardens }, (_, number) =>
+        makeToken(`garden-${number}`),
+      );
       // The command makes the tables. What they contain is inserted directly, to save time.
       const makeTables = (PLANTSTORE_DATABASE: string) =>
         run({ words: [program, "token", "create", "any"], environment: { PLANTSTORE_DATABASE } });
@@ -210,7 +212,7 @@ async function handWritten(title: string, what: string, runtime?: string): Promi
     actions: ["list", "list-uncached", "list-all", "create", "delete"],
     async prepare(directory, size) {
       const database = join(directory, "plants.db");
-      const token = makeToken();
+      const token = makeToken("garden-0");
       const hash = new Bun.SHA256().update(token).digest("hex");
       changeFile(database, [
         `CREATE TABLE plants (garden TEXT NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL,

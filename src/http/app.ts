@@ -194,20 +194,25 @@ export function createApp(deps: AppDeps): App {
   function toProblem(error: PlantStoreError, incoming: IncomingRequest, found: Found): Reply {
     const { level } = found;
     found.tokenError = error.tokenError;
-    logFailure(error, incoming);
+    logFailure(error, incoming, found.caller);
     const nextSeconds = level === undefined ? undefined : limiter?.allowance(level).nextSeconds;
     return problemReply(error, incoming, nextSeconds);
   }
 
   /** Logs and counts what the request's own log line doesn't say. */
-  function logFailure(error: PlantStoreError, { requestId }: IncomingRequest): void {
+  function logFailure(
+    error: PlantStoreError,
+    { requestId }: IncomingRequest,
+    caller: Caller | undefined,
+  ): void {
     const { code, limit, tokenError } = error;
     if (error === overloaded) countOverload();
     else if (limit === "requests" || limit === "streams") metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
       const cause = code === "internal" ? error.cause : error;
+      const { user, garden } = caller ?? {};
       deps.reportFailure(error, () =>
-        log.event("error", "request failed", { requestId, code, error: cause }),
+        log.event("error", "request failed", { requestId, user, garden, code, error: cause }),
       );
     }
   }

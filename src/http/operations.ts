@@ -41,7 +41,7 @@ import {
 } from "./parameters.ts";
 import { validateChange, validateObject } from "./request.ts";
 import {
-  entityTag,
+  entityHeaders,
   jsonReply,
   linkToNext,
   matchesTag,
@@ -138,7 +138,7 @@ const createPlant = plantOperation({
   async run({ plants, basePath }, { caller, body, parameters }) {
     const created = await plants.create(caller, body, parameters["Idempotency-Key"]);
     const Location = plantLocation(basePath, created.id);
-    const headers: Record<string, string> = { Location, ETag: entityTag(created) };
+    const headers: Record<string, string> = { Location, ...entityHeaders(created) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
     return jsonReply(201, renderPlant(created, parameters.include), headers);
   },
@@ -348,10 +348,10 @@ const getPlant = plantOperation({
   problems: ["not-found"],
   async run({ plants }, { caller, parameters }) {
     const plant = await plants.get(caller, parameters.id);
-    const ETag = entityTag(plant);
+    const headers = entityHeaders(plant);
     const known = parameters["If-None-Match"];
-    if (known && matchesTag(known, ETag)) return { status: 304, headers: { ETag } };
-    return jsonReply(200, renderPlant(plant, parameters.include), { ETag });
+    if (known && matchesTag(known, headers.ETag)) return { status: 304, headers };
+    return jsonReply(200, renderPlant(plant, parameters.include), headers);
   },
 });
 
@@ -393,10 +393,10 @@ const putPlant = plantOperation({
   async run({ plants, basePath }, { caller, body, parameters }) {
     const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
     const plant = await plants.put(caller, id, body, { ifMatch, ifNoneMatch });
-    const ETag = entityTag(plant);
+    const headers = entityHeaders(plant);
     const text = renderPlant(plant, include);
-    if (!plant.isNew) return jsonReply(200, text, { ETag });
-    return jsonReply(201, text, { ETag, Location: plantLocation(basePath, id) });
+    if (!plant.isNew) return jsonReply(200, text, headers);
+    return jsonReply(201, text, { ...headers, Location: plantLocation(basePath, id) });
   },
 });
 
@@ -428,7 +428,7 @@ const patchPlant = plantOperation({
   async run({ plants }, { caller, body, parameters }) {
     const { id, include, "If-Match": ifMatch } = parameters;
     const plant = await plants.patch(caller, id, body, { ifMatch });
-    return jsonReply(200, renderPlant(plant, include), { ETag: entityTag(plant) });
+    return jsonReply(200, renderPlant(plant, include), entityHeaders(plant));
   },
 });
 

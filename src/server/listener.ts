@@ -165,6 +165,8 @@ export function assemble(
       }
       readiness.noteCommit();
     },
+    onGardenWait: (waitedMs) => metrics.countGardenWait(waitedMs),
+    onGardenRefusal: (count) => metrics.countGardenRefusals(count),
     onFailure(error) {
       metrics.countFailedCommit(error.code);
       readiness.noteFailure(error);

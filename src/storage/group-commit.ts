@@ -21,7 +21,12 @@ import {
 interface CommitObserver {
   /** A group is about to be committed; its first write has waited for that long. */
   onStart?(waitedMs: number): void;
-  onCommit?(outcomes: readonly Outcome[], durationMs: number): void;
+  /** Without a duration if it first waited for its garden. */
+  onCommit?(outcomes: readonly Outcome[], durationMs: number | undefined): void;
+  /** A request or a slice of a bulk is settled whose garden somebody else held. */
+  onGardenWait?(waitedMs: number): void;
+  /** So many of them are refused: their garden is still held, or too much waits for it. */
+  onGardenRefusal?(count: number): void;
   onFailure?(error: PlantStoreError): void;
   /** A commit takes long, and goes on. */
   onSlow?(): void;
@@ -57,8 +62,11 @@ export class GroupCommit implements PlantWriter {
     private readonly observer: CommitObserver = {},
   ) {
     const commits = {
-      commit: (group: Group, untilMs: number) => this.#commit(group, untilMs),
-      reject: (group: Group, error: PlantStoreError) => this.#reject(group, error),
+      commit: (group: Group, untilMs: number) => this.#commitHeld(group, untilMs),
+      reject: (group: Group, error: PlantStoreError) => {
+        this.observer.onGardenRefusal?.(group.length);
+        this.#reject(group, error);
+      },
       gather: () => this.#gather(),
     };
     this.#held = new HeldGardens(commits, storage.shared?.waitsMax ?? 0);
@@ -165,6 +173,15 @@ export class GroupCommit implements PlantWriter {
     }
   }
 
+  async #commitHeld(group: Group, untilMs: number): Promise<Group> {
+    const held = await this.#commit(group, untilMs);
+    const isHeld = new Set(held);
+    for (const entry of group) {
+      if (!isHeld.has(entry)) this.observer.onGardenWait?.(performance.now() - entry.queuedAtMs);
+    }
+    return held;
+  }
+
   /**
    * Settles every entry of the group but those whose garden somebody else holds, and returns these.
    * `untilMs` is how long to wait for such a garden; without it, nothing is waited for.
@@ -188,7 +205,8 @@ export class GroupCommit implements PlantWriter {
     const held = group.filter((_, index) => outcomeOf(index) === undefined);
     if (held.length === group.length) return held;
     const applied = outcomes.filter((outcome) => outcome !== undefined);
-    this.observer.onCommit?.(applied, performance.now() - startedAtMs);
+    const durationMs = untilMs === undefined ? performance.now() - startedAtMs : undefined;
+    this.observer.onCommit?.(applied, durationMs);
     this.#settle(group, ({ item }, index) => {
       // Those of an entry are all there, or none of them is.
       if (outcomeOf(index)) item.resolve(outcomes as readonly Outcome[], starts[index] as number);

@@ -139,6 +139,13 @@ describe("two instances on PostgreSQL", () => {
     let otherToken: string;
 
     const write = (token = first.token) => first.call("POST /plants", { body: fern, token });
+    /** Threads report their counts to each other some time later. */
+    const untilCounted = (sample: string, count: number) =>
+      waitFor(
+        async () => (await readMetric(first, sample)) >= count || undefined,
+        undefined,
+        5_000,
+      );
     const writeElsewhere = () => insistOn201(async () => (await write(otherToken)).status);
 
     beforeAll(async () => {
@@ -153,6 +160,7 @@ describe("two instances on PostgreSQL", () => {
     afterEach(() => intruder.end());
 
     test("let its writes wait, and no other garden's", async () => {
+      const waitsBefore = await readMetric(first, "garden_wait_seconds_count");
       let isOver = false;
       const held = Promise.all(Array.from({ length: 20 }, () => write())).finally(() => {
         isOver = true;
@@ -164,15 +172,18 @@ describe("two instances on PostgreSQL", () => {
       expect(isOver).toBe(false);
       await intruder.query("COMMIT");
       expect(new Set((await held).map(({ status }) => status))).toEqual(new Set([201]));
+      await untilCounted("garden_wait_seconds_count", waitsBefore + 20);
     });
 
     test("refuse its writes after some seconds, say why, and are ready", async () => {
+      const refusalsBefore = await readMetric(first, "garden_refusals_total");
       const refused = await write();
       expect(refused.status).toBe(503);
       const { detail } = await refused.json();
       expect(detail).toContain(
         "another instance is busy with it, or another program has locked it",
       );
+      await untilCounted("garden_refusals_total", refusalsBefore + 1);
       // Only that garden is out of order, not the instance.
       expect((await first.call("GET /readyz")).status).toBe(200);
       expect(await writeElsewhere()).toBe(201);
