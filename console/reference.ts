@@ -32,6 +32,7 @@ interface OpenApi {
 interface Operation {
   readonly parameters: {
     readonly required: boolean;
+    readonly schema: { readonly enum?: unknown };
     description: string;
     example?: unknown;
   }[];
@@ -64,7 +65,7 @@ function emptyOptions(document: OpenApi): OpenApi {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   for (const parameter of operations.flatMap(({ parameters }) => parameters)) {
     if (parameter.required) continue;
-    parameter.description += ` For example: \`${parameter.example}\`.`;
+    if (!parameter.schema.enum) parameter.description += ` For example: \`${parameter.example}\`.`;
     delete parameter.example;
   }
   return document;
