@@ -17,7 +17,8 @@ const help = `Measures Plant Store beside what you could use instead.
 
   npm run bench [SCENARIO …]
 
-  --previous DIR   also measure another version: a checkout in which you ran npm ci
+  --previous DIR   also measure another version, a checkout in which you ran npm ci: twice,
+                   so that you see how much is noise
   --quick          one short round: shows that everything runs, not how fast
   --help           this text
 

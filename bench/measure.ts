@@ -11,6 +11,8 @@ export interface Cell {
   readonly row: string;
   readonly contender: string;
   readonly value: number;
+  /** From the lowest round to the highest, as a share of the median. */
+  readonly spread?: number;
   readonly p99Ms?: number;
   readonly othersCpuShare?: number;
   /** The sum of all rounds. */
@@ -26,7 +28,7 @@ export function say(text: string): void {
 
 /** More than any contender deletes in a second. So many plants are stored beforehand. */
 const deletesPerSecondMax = 50_000;
-const versions = ["plant-store", "previous"];
+const versions = ["plant-store", "previous", "previous-again"];
 
 export async function measureScenario(
   scenario: Scenario,
@@ -69,10 +71,9 @@ export async function measureScenario(
     return entries.map(({ server, rounds }) => ({
       row: name,
       contender: server.contender.name,
-      value:
-        scenario.unit === "MB"
-          ? readMegabytes(server.pid, "VmHWM")
-          : medianOf(rounds.map((round) => round.responsesPerSecond * plants)),
+      ...(scenario.unit === "MB"
+        ? { value: readMegabytes(server.pid, "VmHWM") }
+        : summarize(rounds.map((round) => round.responsesPerSecond * plants))),
       p99Ms: medianOf(rounds.map((round) => round.p99Ms)),
       othersCpuShare: medianOf(rounds.map((round) => round.othersCpuShare)),
       failures: rounds.reduce((sum, { failures }) => sum + failures, 0),
@@ -85,6 +86,11 @@ export async function measureScenario(
 function medianOf(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function summarize(values: readonly number[]): Pick<Cell, "value" | "spread"> {
+  const value = medianOf(values);
+  return { value, spread: (Math.max(...values) - Math.min(...values)) / value };
 }
 
 const smallSize = { gardens: 1, plants: 1_000 };
@@ -117,8 +123,8 @@ export async function measureStart(
   return entries.flatMap(({ server, times, megabytes }) => {
     const contender = server.contender.name;
     return [
-      { row: "start", contender, value: medianOf(times) },
-      { row: "start-memory", contender, value: medianOf(megabytes) },
+      { row: "start", contender, ...summarize(times) },
+      { row: "start-memory", contender, ...summarize(megabytes) },
     ];
   });
 }

@@ -30,15 +30,40 @@ export function renderHeadline(results: Results): string | undefined {
     names.map((name) => findCell(results, row, name)?.value),
   );
   if (figures.includes(undefined)) return undefined;
-  const [create, createOne, createHono, list, listOne, listHono] = figures.map((figure = 0) =>
-    format(Math.round(figure / 100) * 100),
-  );
+  const [create, createOne, createHono, list, listOne, listHono] = figures.map(round);
   return (
     `On ${results.cores} cores shared with the load generator, version ` +
     `${results.contenders[0]?.version} creates ${create} durable plants per second (${createOne} on ` +
     `one thread) and reads ${list} uncached lists of 20 (${listOne}), where Hono with SQLite on the ` +
-    `same runtime creates ${createHono} and reads ${listHono}.`
+    `same runtime creates ${createHono} and reads ${listHono}${describeHonosLead(results)}.`
   );
+}
+
+/** Where Hono is ahead of us with as many threads, or with one client. */
+function describeHonosLead(results: Results): string {
+  const places = [
+    { where: "on one thread", own: "one-thread", creates: "create", reads: "list-uncached" },
+    {
+      where: "on one connection",
+      own: "plant-store",
+      creates: "create-alone",
+      reads: "list-alone",
+    },
+  ] as const;
+  const leads = places.flatMap(({ where, own, ...rows }) => {
+    const figures = (["creates", "reads"] as const).flatMap((verb) => {
+      const hono = findCell(results, rows[verb], "hono")?.value ?? 0;
+      const ours = findCell(results, rows[verb], own)?.value ?? 0;
+      return hono > ours ? [`${verb} ${round(hono)} to ${round(ours)}`] : [];
+    });
+    return figures.length > 0 ? [`${where} (${figures.join(", ")})`] : [];
+  });
+  return leads.length > 0 ? `, but is ahead ${leads.join(" and ")}` : "";
+}
+
+/** To hundreds. */
+function round(figure = 0): string {
+  return format(Math.round(figure / 100) * 100);
 }
 
 const rows: readonly Row[] = [...scenarios, ...startRows];
@@ -104,16 +129,19 @@ function renderTable(results: Results): string[] {
   return table.map((row) => `| ${row.map(pad).join(" | ")} |`);
 }
 
-function renderCell({ value, othersCpuShare = 0, failures = 0 }: Cell): string {
+function renderCell({ value, spread, othersCpuShare = 0, failures = 0 }: Cell): string {
   const mark = othersCpuShare > disturbanceMax ? "\\*" : "";
-  return `${format(value)}${mark}${failures > 0 ? ` [${failures} failed]` : ""}`;
+  const range = spread === undefined ? "" : ` ±${Math.round(50 * spread)} %`;
+  return `${format(value)}${mark}${range}${failures > 0 ? ` [${failures} failed]` : ""}`;
 }
 
 function describeRun(results: Results): string[] {
   const { cells, timing } = results;
+  const hasSpread = cells.some(({ spread }) => spread !== undefined);
   const disturbed = cells.filter(({ othersCpuShare = 0 }) => othersCpuShare > disturbanceMax);
   return [
     "In parentheses: Plant Store's figure divided by this one. An empty cell: no such operation. " +
+      (hasSpread ? "±: half the difference of the highest and the lowest round. " : "") +
       `\\*: disturbed, because other processes took more than ${disturbanceMax * 100} % of a core ` +
       `(${disturbed.length} of ${cells.length} figures).`,
     "",

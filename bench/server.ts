@@ -29,9 +29,10 @@ export interface Round {
 const stride = 7_360_001;
 /** A service that wakes up catches up on its timers. That isn't measured. */
 const settleMs = 150;
-/** A service is at rest once it responds quickly so often in a row. */
+/** A service is at rest once it responds quickly, within no transaction, so often in a row. */
 const calmResponses = 3;
 const calmMs = 100;
+const calmDeadlineMs = 60_000;
 
 export class Server {
   readonly contender: Contender;
@@ -77,9 +78,10 @@ export class Server {
   /** Fails if a response is wrong. Returns one response of each method. */
   async check(actions: readonly Action[]): Promise<Record<string, RecordedResponse>> {
     const responses: Record<string, RecordedResponse> = {};
-    for (const { port } of this.#instances) {
+    for (const [index, { port }] of this.#instances.entries()) {
       for (const action of new Set(actions)) {
-        const place = this.#place++;
+        const place = this.#nextRow() + index;
+        this.#place = place + 1;
         responses[action.method] = await checkResponse(`127.0.0.1:${port}`, action, {
           number: String(firstNumber + place),
           // The first of the same garden.
@@ -102,7 +104,7 @@ export class Server {
       requests: actions.map((action) => toPieces(action, host)),
       plants: this.#size.plants,
       first: firstNumber,
-      offset: this.#place,
+      offset: this.#nextRow(),
       stride,
       threads,
     };
@@ -135,15 +137,35 @@ export class Server {
 
   /**
    * Lets the contender finish what wrk left behind when it closed its connections, then freezes it.
-   * Otherwise a slow one would spend its next round on the rest of the last.
+   * Otherwise a slow one would spend its next round on the rest of the last. An instance that is
+   * frozen within a transaction would hold its gardens against the others.
    */
   async rest(): Promise<void> {
-    for (const { subprocess, port } of this.#instances) {
-      for (let calm = 0; calm < calmResponses; ) {
-        calm = (await waitUntilReady(subprocess, port)) < calmMs ? calm + 1 : 0;
-      }
-      subprocess.kill("SIGSTOP");
+    const startedAtMs = performance.now();
+    const { isInTransaction = async () => false } = this.data;
+    while (performance.now() - startedAtMs < calmDeadlineMs) {
+      for (let calm = 0; calm < calmResponses; ) calm = (await this.#isCalm()) ? calm + 1 : 0;
+      for (const { subprocess } of this.#instances) subprocess.kill("SIGSTOP");
+      if (!(await isInTransaction())) return;
+      for (const { subprocess } of this.#instances) subprocess.kill("SIGCONT");
     }
+    throw new Error(`${this.contender.name} doesn't come to rest.`);
+  }
+
+  async #isCalm(): Promise<boolean> {
+    for (const { subprocess, port } of this.#instances) {
+      if ((await waitUntilReady(subprocess, port)) >= calmMs) return false;
+    }
+    return !(await this.data.isInTransaction?.());
+  }
+
+  /**
+   * The next place of the first garden. Garden by garden, places belong to the instances in turn, so
+   * a garden always meets the same one.
+   */
+  #nextRow(): number {
+    const { gardens } = this.#size;
+    return Math.ceil(this.#place / gardens) * gardens;
   }
 
   /** Nothing has to end cleanly, because nothing that was stored is needed. */

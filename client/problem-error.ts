@@ -13,6 +13,7 @@ export type ProblemCode =
   | "precondition-failed"
   | "too-large"
   | "unsupported-media-type"
+  | "expectation-failed"
   | "idempotency-mismatch"
   | "rate-limited"
   | "internal"

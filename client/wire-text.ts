@@ -11,9 +11,16 @@ import type {
   Whole,
 } from "./types.ts";
 
-/** What the service accepts in one request. */
+/**
+ * What the service accepts in one request. Where a file is cut into bulks is part of the keys of its
+ * import: with another number here, or another text from `renderDraft`, a file that was imported in
+ * the last 24 hours by an older client is stored a second time, as files of 2.0 were by 3.0.
+ */
 const bulkItemsMax = 10_000;
-/** A quarter of what the service accepts, so that a bulk arrives in time over a slow connection. */
+/**
+ * A quarter of what the service accepts, so that a bulk arrives in time over a slow connection. It's
+ * part of the keys, too.
+ */
 const bulkBytesMax = 255 * 1024;
 
 /**
@@ -25,7 +32,10 @@ export function makeIdempotencyKey(): string {
   return [Date.now(), ...random].map((part) => part.toString(36)).join("-");
 }
 
-/** The id is written by hand, with all its digits: `JSON.stringify` takes no bigint. */
+/**
+ * The id is written by hand, with all its digits: `JSON.stringify` takes no bigint. Changing the text
+ * changes the keys of imports: see `bulkItemsMax`.
+ */
 export function renderDraft({ id, name, tag }: PlantDraft): string {
   const rest = JSON.stringify({ name, tag } satisfies Record<PlantField, unknown>);
   return id === undefined ? rest : `{"id":${formatId(id)},${rest.slice(1)}`;

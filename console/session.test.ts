@@ -24,7 +24,10 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
     ["", "Paste a token first."],
     ["plant_x", "This is not a whole token. Copy all of it again."],
     [`plant_${"x".repeat(49)}`, "This has a typo: its checksum doesn't match. Copy it again."],
-    [makeToken(), "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked."],
+    [
+      makeToken("greenhouse"),
+      "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.",
+    ],
   ] as const) {
     await session.signIn(text, true);
     expect([session.error.value, session.isSignedIn.value]).toEqual([error, false]);

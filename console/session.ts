@@ -6,13 +6,11 @@ import { signal } from "@preact/signals";
 import { cleanToken, findTokenError } from "../src/auth/opaque-token.ts";
 import { Api, type ApiOptions, describeError, hasCode } from "./api.ts";
 import { Task } from "./message.ts";
+import { storageKey } from "./shared-token.ts";
 
 const expired = "Your token has expired or was revoked. Sign in with another one to continue.";
 const refused = "Plant Store doesn’t accept this token. It may be mistyped, expired or revoked.";
 const otherGarden = "This token opens another garden. To switch to it, sign out first.";
-
-/** The tab's storage has the token only if its owner wants to stay signed in. */
-const storageKey = "plantstore-token";
 
 export class Session {
   readonly api: Api;
@@ -32,6 +30,7 @@ export class Session {
 
   constructor(
     readonly options: Pick<ApiOptions, "url" | "fetch">,
+    /** The tab's storage has the token only if its owner wants to stay signed in. */
     readonly storage: Pick<Storage, "getItem" | "setItem" | "removeItem"> | undefined,
   ) {
     this.#token = storage?.getItem(storageKey) ?? "";
@@ -49,6 +48,11 @@ export class Session {
         return this.#token;
       },
     });
+  }
+
+  /** Empty while nobody is signed in. */
+  get token(): string {
+    return this.isSignedIn.value ? this.#token : "";
   }
 
   async signIn(text: string, isKept: boolean): Promise<void> {

@@ -59,8 +59,8 @@ export function SignIn() {
           Open the garden
         </Button>
         <p class="hint">
-          Unless you stay signed in, the token is kept only in this page’s memory. It is sent only
-          to this service, and signing out forgets it.
+          Unless you stay signed in, the token is kept only in the memory of this page and of an API
+          reference opened from it. It is sent only to this service, and signing out forgets it.
         </p>
       </form>
     </section>

@@ -8,6 +8,7 @@ import { Garden } from "./garden.ts";
 import { dismissUndo } from "./message.ts";
 import { Selection } from "./selection.ts";
 import { Session } from "./session.ts";
+import { shareToken, tabStorage } from "./shared-token.ts";
 import { Transfers } from "./transfers.ts";
 
 export const session = new Session({ url: new URL(".", document.baseURI).href }, tabStorage());
@@ -35,6 +36,7 @@ export function start(): void {
     },
   });
   garden.onOpened = (lastEvent) => feed.start(lastEvent);
+  shareToken(() => session.token);
   const follow = () => feed.setHidden(document.hidden);
   document.addEventListener("visibilitychange", follow);
   follow();
@@ -60,13 +62,4 @@ export function signOut(): void {
   session.signOut();
   history.replaceState(null, "", location.pathname + location.search);
   location.reload();
-}
-
-/** Browsers that let sites store nothing throw when asked for it. */
-function tabStorage(): Storage | undefined {
-  try {
-    return sessionStorage;
-  } catch {
-    return undefined;
-  }
 }

@@ -27,10 +27,14 @@ function readSettings(environment: Record<string, string>) {
   return readConfig({}, environment);
 }
 
-test("the image has settings for a container, and is made of files that there are, not for root", () => {
+/** What the image sets, unless somebody sets something else. */
+function imageSettings(): Record<string, string> {
   const values = containerfile.matchAll(/(PLANTSTORE_\w+)=(\S+)/g);
-  const environment = Object.fromEntries(Array.from(values, ([, name, value]) => [name, value]));
-  expect(readSettings(environment)).toMatchObject({ host: "0.0.0.0", port: 8080 });
+  return Object.fromEntries(Array.from(values, ([, name, value]) => [name, value]));
+}
+
+test("the image has settings for a container, and is made of files that there are, not for root", () => {
+  expect(readSettings(imageSettings())).toMatchObject({ host: "0.0.0.0", port: 8080 });
   const lines = containerfile.matchAll(/^COPY (?!--)(.+) \S+$/gm);
   const copied = Array.from(lines, ([, names = ""]) => names.split(" ")).flat();
   expect(copied).toContain("src");
@@ -80,6 +84,27 @@ describe("compose.yaml", () => {
     );
     expect(secrets.length).toBeGreaterThan(0);
     for (const [, value] of secrets) expect(value).toMatch(/^\$\{[A-Z_]+:\?.+\}$/);
+  });
+});
+
+describe("compose-sqlite.yaml", () => {
+  const { services, volumes } = Bun.YAML.parse(read("compose-sqlite.yaml")) as {
+    services: Record<string, Record<string, string[]> & { environment: Record<string, string> }>;
+    volumes: Record<string, unknown>;
+  };
+  const service = services.plantstore;
+
+  test("its settings make sense, and the store is in a volume that outlives the container", () => {
+    const { database } = readSettings({ ...imageSettings(), ...service?.environment });
+    const [place = ""] = service?.volumes ?? [];
+    const [name = "", folder] = place.split(":");
+    expect(database).toStartWith(`${folder}/`);
+    expect(Object.keys(volumes)).toEqual([name]);
+  });
+
+  test("it has as few rights as an instance of compose.yaml, and is for this machine only", () => {
+    expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
+    expect(service?.ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:.*:8080$/)]);
   });
 });
 

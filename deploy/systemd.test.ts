@@ -72,6 +72,20 @@ test.skipIf(skipsWithout("systemd-analyze"))("systemd accepts the units", () => 
   expect(complaints.filter((line) => !line.includes("is not executable"))).toEqual([]);
 });
 
+test
+  .skipIf(skipsWithout("systemd-analyze"))
+  .each(["plantstore.service", "plantstore-backup.service"])(
+  "%s has few rights: systemd rates its exposure below 2 of 10",
+  (name) => {
+    const command = ["systemd-analyze", "security", "--offline=true", "--threshold=20"];
+    const { exitCode, stdout } = Bun.spawnSync([...command, "--no-pager", pathOf(name)]);
+    expect([exitCode, stdout.toString().split("\n").at(-2)]).toEqual([
+      0,
+      expect.stringContaining(`level for ${name}: 1.`),
+    ]);
+  },
+);
+
 test.each([
   ["whose database is away is tried again, however often", "postgres://u@127.0.0.1:1/x", true],
   ["that was called wrongly is not tried again", '"postgres://u@127.0.0.1:1/x"', false],

@@ -15,10 +15,9 @@ export type Outcome = "done" | "unavailable" | "failed";
 export class PlantClient {
   readonly #ledger: Ledger;
 
-  /** `isOld`: the service may be 2.0, which has no PATCH. */
   constructor(
     private readonly service: Caller,
-    private readonly options: { ledger: Ledger; token: string; isOld?: boolean | undefined },
+    private readonly options: { ledger: Ledger; token: string },
   ) {
     this.#ledger = options.ledger;
   }
@@ -82,7 +81,7 @@ export class PlantClient {
   put({ name, id }: OwnPlant, version: number): Promise<Outcome> {
     const { versions = [], state } = this.#ledger.find(name) ?? {};
     const sent = { name, id, versions: [...new Set([...versions, version])] };
-    const isPatch = !this.options.isOld && state === "present" && version % 2 === 1;
+    const isPatch = state === "present" && version % 2 === 1;
     const body = isPatch
       ? JSON.stringify({ tag: tagOf(name, version) })
       : bodyOf(name, undefined, version);

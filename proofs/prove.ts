@@ -11,7 +11,7 @@ const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>>
   listeners: [15, "streams of events: none missed, soon there, cheap while idle (needs Linux)"],
   "power-cuts": [45, "the disk as a power cut may leave it (needs Linux on x64 or arm64)"],
   "self-tests": [1, "builds that are broken on purpose fail (needs Linux on x64 or arm64)"],
-  upgrade: [3, "instances of 2.0 are replaced (needs -- --previous, a checkout of it)"],
+  upgrade: [3, "instances of 3.0 are replaced, and back (needs -- --previous, a checkout of it)"],
   soak: [120, "two hours at half load (needs Linux)"],
 };
 

@@ -26,12 +26,11 @@ export class Workload {
   constructor(
     private readonly instances: readonly Instance[],
     private readonly ledger: Ledger,
-    /** Without `bulkPlantsMax`, no bulks. `isOld`: an instance may be 2.0. */
-    private readonly options: {
+    /** Without `bulkPlantsMax`, no bulks. */
+    options: {
       readonly clients: number;
       readonly seed: number;
       readonly bulkPlantsMax?: number;
-      readonly isOld?: boolean;
     },
   ) {
     const { clients, seed, bulkPlantsMax } = options;
@@ -123,8 +122,7 @@ export class Workload {
       if (response.ok && !request.startsWith("GET")) this.#noteWrite(instance);
       return response;
     };
-    const { ledger, options } = this;
-    return new PlantClient({ call }, { ledger, token: instance.token, isOld: options.isOld });
+    return new PlantClient({ call }, { ledger: this.ledger, token: instance.token });
   }
 
   #noteWrite(instance: Instance): void {

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { renderHeadline, renderReport } from "../bench/report.ts";
-import scalar from "../console/vendor/scalar.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
+import lock from "../package-lock.json" with { type: "json" };
 
 const root = join(import.meta.dir, "..");
 
@@ -155,9 +155,15 @@ test("every dependency is pinned exactly", () => {
   expect(ranges.filter(([, range]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
 });
 
-test("the API reference's renderer is the file that its package has", () => {
-  for (const [name, hash] of Object.entries(scalar.sha256)) {
-    const bytes = readFileSync(join(root, "console/vendor", name));
-    expect([name, new Bun.SHA256().update(bytes).digest("hex")]).toEqual([name, hash]);
-  }
+test("npm knows of every install script whether it may run", () => {
+  const packages = lock.packages as Record<string, { hasInstallScript?: boolean }>;
+  const withScripts = Object.keys(packages).filter((path) => packages[path]?.hasInstallScript);
+  const names = withScripts.map((path) => path.replace(/^.*node_modules\//, ""));
+  expect(Object.keys(manifest.allowScripts)).toEqual(expect.arrayContaining(names));
+});
+
+test("no installation is reported to others, by any version of npm", () => {
+  expect(manifest.allowScripts["@scarf/scarf"]).toBe(false);
+  // npm 10 runs the script, which looks here first.
+  expect(manifest.scarfSettings.enabled).toBe(false);
 });

@@ -43,3 +43,18 @@ test("rows whose first response was lost were added by this import, not by an ea
   });
   expect([requests, importer.stored, importer.alreadyThere]).toEqual([2, 2_000, 0]);
 });
+
+test("a file goes in the same bulks, under the same keys, as it did in 3.0", async () => {
+  const names = Array.from({ length: 2_000 }, (_, index) => `${index}`.padEnd(200, "x"));
+  const sent: unknown[] = [];
+  await importAll(names, async (_, { headers, body }) => {
+    const rows: unknown[] = JSON.parse(String(body));
+    sent.push([new Headers(headers).get("idempotency-key"), rows.length]);
+    return Response.json(rows.map((_, id) => ({ status: 201, id })));
+  });
+  // Otherwise a file that was imported before an upgrade would be stored again: see wire-text.ts.
+  expect(sent).toEqual([
+    ["import-ae1a2f6b4eb8827b.0", 1_231],
+    ["import-ae1a2f6b4eb8827b.1231", 769],
+  ]);
+});

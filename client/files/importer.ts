@@ -61,7 +61,10 @@ export class Importer {
     this.isDone = true;
   }
 
-  /** A bulk and its key depend only on the rows, so a later import sends the same bulks. */
+  /**
+   * A bulk and its key depend only on the rows, so a later import sends the same bulks: see
+   * `bulkItemsMax` before you change how they are cut.
+   */
   async #sendRows(rows: readonly ValidRow[], key: string): Promise<void> {
     let sent = 0;
     for await (const { length } of toBulks(rows, ({ draft }) => renderDraft(draft))) {

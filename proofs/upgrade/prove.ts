@@ -1,7 +1,8 @@
 /**
- * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: stops all instances of 2.0 (DIR is a
- * checkout with its packages) and starts this version on their store, on either engine. Clients
- * keep calling throughout.
+ * `npm run prove upgrade -- --previous DIR [upgrades] [seed]`: from 3.0 to this version (DIR is a
+ * checkout of 3.0 with its packages), while clients write to one garden without rest. On SQLite, the
+ * instance is stopped and this version started on its store. On PostgreSQL, two instances are
+ * replaced one by one, and then one by one by 3.0 again, so both versions serve side by side.
  */
 import { join, resolve } from "node:path";
 import { realProgram, runProgram } from "../../test/end-to-end/running-service.ts";
@@ -13,14 +14,14 @@ import { PlantClient } from "../plant-client.ts";
 import { prove, takeOption } from "../proof.ts";
 import { Workload } from "../workload.ts";
 
-/** How long clients work before and after. */
+/** How long clients work before and after each replacement. */
 const stageMs = 3_000;
 /** More than fit into one row of keys. */
 const plants = Array.from({ length: 300 }, (_, index) => ({ name: `bulk/${index}` }));
 
 const previous = takeOption("previous");
 if (previous === undefined) {
-  process.stdout.write("skipped: name a checkout of 2.0 with --previous DIR\n");
+  process.stdout.write("skipped: name a checkout of 3.0 with --previous DIR\n");
   process.exit(0);
 }
 const oldProgram = join(resolve(previous), "src/main.ts");
@@ -39,12 +40,16 @@ await prove({
 
     const ledger = new Ledger();
     let turn = 0;
-    const pickPort = () => instances[turn++ % instances.length]?.port ?? 0;
+    // Clients go on with the instance that is up.
+    const pickPort = () => {
+      const up = instances.filter(({ port }) => port !== 0);
+      return up[turn++ % up.length]?.port ?? 0;
+    };
     const { call } = makeSteadyCaller({ pickPort });
     const client = new PlantClient({ call }, { ledger, token });
     const keyed = { name: "keyed", isKeyed: true };
 
-    const options = { clients: 8, seed: seed * 10, isOld: true };
+    const options = { clients: 8, seed: seed * 10, bulkPlantsMax: 300 };
     const clients = new Workload([{ token, call }], ledger, options);
     const createBoth = async () => {
       const single = await client.create(keyed);
@@ -53,11 +58,16 @@ await prove({
     };
     await createBoth();
     await Bun.sleep(stageMs);
-    await Promise.all(instances.map((instance) => instance.stop()));
-    await Promise.all(instances.map((instance) => instance.start(realProgram)));
-    // The same keys again. The ledger objects if any of them creates another plant.
-    await createBoth();
-    await Bun.sleep(stageMs);
+    const programs = engine === "sqlite" ? [realProgram] : [realProgram, oldProgram];
+    for (const program of programs) {
+      for (const instance of instances) {
+        await instance.stop();
+        await instance.start(program);
+        // The same keys again. The ledger objects if any of them creates another plant.
+        await createBoth();
+        await Bun.sleep(stageMs);
+      }
+    }
     await clients.stop();
 
     const broken = await auditGarden({ call }, token, ledger);

@@ -6,10 +6,14 @@ import type { TokenRecord } from "../domain/token.ts";
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const unbiasedBytes = 256 - (256 % alphabet.length);
 const prefix = "plant_";
-/** 43 characters of 62 carry 256 bits. */
-const secretCharacters = 43;
+/** The same for all tokens of a garden: load balancers send its requests to one instance by them. */
+const gardenCharacters = 4;
+/** 39 characters of 62 carry 232 bits. */
+const secretCharacters = 39;
 const checksumCharacters = 6;
-const form = new RegExp(`^${prefix}[0-9A-Za-z]{${secretCharacters + checksumCharacters}}$`);
+const restCharacters = gardenCharacters + secretCharacters + checksumCharacters;
+const form = new RegExp(`^${prefix}[0-9A-Za-z]{${restCharacters}}$`);
+const longRun = new RegExp(`[0-9A-Za-z]{${restCharacters},}`, "g");
 
 const tokenIdCharacters = 10;
 
@@ -28,7 +32,7 @@ export async function issueToken(
   { user, garden = user, scope = "write", expiresAtMs, note = "" }: NewToken,
   nowMs: number,
 ): Promise<{ token: string; record: TokenRecord }> {
-  const token = makeToken();
+  const token = makeToken(garden);
   const record: TokenRecord = {
     id: makeIdentifier(tokenIdCharacters),
     hash: hashToken(token),
@@ -45,9 +49,15 @@ export async function issueToken(
   return { token, record };
 }
 
-export function makeToken(): string {
-  const secret = prefix + makeIdentifier(secretCharacters);
-  return secret + checksum(secret);
+export function makeToken(garden: string): string {
+  const text = prefix + gardenStart(garden) + makeIdentifier(secretCharacters);
+  return text + checksum(text);
+}
+
+/** How tokens of a garden start. It's no secret: `/me` says which garden a token opens. */
+function gardenStart(garden: string): string {
+  const number = Number.parseInt(hash(garden).slice(0, 12), 16);
+  return toAlphabet(number, gardenCharacters);
 }
 
 /** Random characters of the tokens' alphabet, from a CSPRNG. */
@@ -64,8 +74,21 @@ function makeIdentifier(characters: number): string {
 
 /** Whether the text could be a token. Distinguishes a mistyped token from a refused one. */
 export function isTokenForm(text: string): boolean {
-  const secret = text.slice(0, -checksumCharacters);
-  return form.test(text) && text.slice(-checksumCharacters) === checksum(secret);
+  const checked = text.slice(0, -checksumCharacters);
+  return form.test(text) && text.slice(-checksumCharacters) === checksum(checked);
+}
+
+/** Whether a part of the text is a token without its prefix, which is as secret as the whole. */
+export function holdsSecret(text: string): boolean {
+  for (const [run] of text.matchAll(longRun)) {
+    for (let from = 0; from + restCharacters <= run.length; from++) {
+      const end = from + restCharacters - checksumCharacters;
+      // A checksum has 32 bits, so its first digit is low. That spares most of the work.
+      if (run.charAt(end) >= "5") continue;
+      if (run.startsWith(checksum(prefix + run.slice(from, end)), end)) return true;
+    }
+  }
+  return false;
 }
 
 /**
@@ -94,26 +117,42 @@ export function findTokenError(token: string): string | undefined {
 
 /** What storage knows of a token. */
 export function hashToken(token: string): string {
-  // Importing it above would take 20 ms of every start.
-  return process.getBuiltinModule("node:crypto").hash("sha256", token, "hex");
+  return hash(token);
 }
 
-function checksum(secret: string): string {
-  let rest = crc32(secret);
+/** SHA-256, in hexadecimal. */
+function hash(text: string): string {
+  // Importing it above would take 20 ms of every start.
+  return process.getBuiltinModule("node:crypto").hash("sha256", text, "hex");
+}
+
+function checksum(text: string): string {
+  return toAlphabet(crc32(text), checksumCharacters);
+}
+
+/** The last digits of a number, in the tokens' alphabet. */
+function toAlphabet(number: number, characters: number): string {
+  let rest = number;
   let text = "";
-  for (let index = 0; index < checksumCharacters; index++) {
+  while (text.length < characters) {
     text = alphabet[rest % alphabet.length] + text;
     rest = Math.floor(rest / alphabet.length);
   }
   return text;
 }
 
-/** Bit by bit: tokens are short, and zlib takes longer to load. */
+/** What each byte adds to a checksum. Made here because zlib takes longer to load. */
+const crcTable = Int32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte;
+  for (let bit = 0; bit < 8; bit++) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  return sum;
+});
+
+/** Of ASCII text. */
 function crc32(text: string): number {
-  let sum = 0xffffffff;
-  for (const byte of new TextEncoder().encode(text)) {
-    sum ^= byte;
-    for (let bit = 0; bit < 8; bit++) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  let sum = -1;
+  for (let index = 0; index < text.length; index++) {
+    sum = (sum >>> 8) ^ (crcTable[(sum ^ text.charCodeAt(index)) & 0xff] ?? 0);
   }
   return ~sum >>> 0;
 }

@@ -1,5 +1,6 @@
 /** What a command is, and how its arguments are parsed. */
 import { parseArgs } from "node:util";
+import { showSafely } from "../domain/errors.ts";
 import { type Parser, quoteText, type SettingName, settings } from "../shared/config.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
@@ -52,16 +53,48 @@ export function readCall(command: Command, args: readonly string[], terminal: Te
       { type: placeholder === undefined ? "boolean" : "string" } as const,
     ]),
   );
-  try {
-    const parsed = parseArgs({ args: [...args], options, allowPositionals: true });
-    checkWords(command, parsed.positionals);
-    return { words: parsed.positionals, flags: parsed.values, terminal };
-  } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
-    if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") throw refuseFlag(command, args);
-    if (!code?.startsWith("ERR_PARSE_ARGS_")) throw error;
-    throw refuse(command, message.replaceAll("\n", " ").replace(/\.?$/, "."));
+  // Not strict, because its error messages aren't in our words.
+  const { positionals, tokens } = parseArgs({
+    args: [...args],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const flags: Record<string, string | boolean> = {};
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    checkFlag(command, token, args);
+    flags[token.name] = token.value ?? true;
   }
+  checkWords(command, positionals);
+  return { words: positionals, flags, terminal };
+}
+
+interface FlagToken {
+  readonly name: string;
+  readonly value: string | undefined;
+  /** Whether the value is in the same argument: `--name=value`. */
+  readonly inlineValue: boolean | undefined;
+  /** Of its argument. */
+  readonly index: number;
+}
+
+function checkFlag(command: Command, token: FlagToken, args: readonly string[]): void {
+  const { name, value, inlineValue, index } = token;
+  const flags = flagsOf(command);
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  if (!flag) throw refuseFlag(command, args[index] ?? "");
+  if (flag.placeholder === undefined) {
+    if (value !== undefined) throw refuse(command, `--${name} takes no value.`);
+    return;
+  }
+  const needsValue = `--${name} needs a value.`;
+  if (value === undefined) throw refuse(command, needsValue);
+  // What follows may just as well be the next flag.
+  if (inlineValue || !/^-./.test(value)) return;
+  const shown = showSafely(value);
+  throw refuse(command, `${needsValue} If that is ${shown}, write --${name}=${shown}.`);
 }
 
 function checkWords(command: Command, words: readonly string[]): void {
@@ -81,12 +114,10 @@ function refuse(command: Command, reason: string): CliError {
 }
 
 /** Says which flag may have been meant. */
-function refuseFlag(command: Command, args: readonly string[]): CliError {
+function refuseFlag(command: Command, argument: string): CliError {
   const names = Object.keys({ ...flagsOf(command), ...globalFlags });
-  const given = args
-    .map((arg) => arg.replace(/=.*/s, ""))
-    .find((arg) => /^-./.test(arg) && !names.includes(arg.slice(2)));
-  const near = suggest(given?.replace(/^-+/, "") ?? "", names).map((name) => `--${name}`);
+  const given = argument.replace(/=.*/s, "");
+  const near = suggest(given.replace(/^-+/, ""), names).map((name) => `--${name}`);
   const hint = renderSuggestion(near) || "Put -- before a word that starts with a dash.";
   return refuse(command, `There is no flag ${given}. ${hint}`.trimEnd());
 }

@@ -12,6 +12,7 @@ export type ErrorCode =
   | "precondition-failed"
   | "too-large"
   | "unsupported-media-type"
+  | "expectation-failed"
   | "idempotency-mismatch"
   | "rate-limited"
   | "internal"

@@ -3,8 +3,7 @@
  * test/storage/ checks; nothing here knows which engine it is.
  *
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
- * `storage-full` when there is no room for a write. Any other error is a bug, except `GardenLocked`
- * from `apply`.
+ * `storage-full` when there is no room for a write. Any other error is a bug.
  */
 import type { Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
@@ -185,8 +184,8 @@ export interface PlantStorage extends PlantReader, EventReader {
    * storage, with one outcome for each write. If it rejects, nothing was applied, except that after
    * `unavailable` the outcome may be unknown. Applying a create again with the same key settles it.
    *
-   * An engine that locks gardens one by one fails with `GardenLocked`, soon, if another program has
-   * locked one of them.
+   * If another process holds one of the gardens, it waits for a moment, then fails with
+   * `unavailable`.
    *
    * An assigned id is one more than the highest id from 1 to `assignedIdMax` that the garden ever
    * assigned or was given, so later plants are higher, even after deletions. Once `assignedIdMax`
@@ -204,6 +203,9 @@ export interface PlantStorage extends PlantReader, EventReader {
    * each garden, even if they aren't stored.
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
+
+  /** Absent if no other process can hold a garden for itself. */
+  readonly shared?: SharedStorage;
 
   /**
    * Differs after any change in the garden. Undefined while a commit that may change it is under
@@ -225,9 +227,17 @@ export interface PlantStorage extends PlantReader, EventReader {
   forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }
 
-/** Another program has locked a garden of these writes. Nothing changed. */
-export class GardenLocked extends Error {
-  override readonly name = "GardenLocked";
+/** How gardens are written that another process may hold, to commit to them or for longer. */
+export interface SharedStorage {
+  /** How many calls of `apply` may wait for a garden at the same time. */
+  readonly waitsMax: number;
+
+  /**
+   * Like `PlantStorage.apply`, but passes over the writes of gardens that another process holds, soon:
+   * their outcomes are undefined. With `untilMs`, by `performance.now()`, all writes are of one
+   * garden: it waits for that, not after that time and no longer than a second.
+   */
+  apply(writes: readonly Write[], untilMs?: number): Promise<readonly (Outcome | undefined)[]>;
 }
 
 export interface TokenUse {

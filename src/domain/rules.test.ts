@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { auditStore } from "../../proofs/audited-store.ts";
 import { type Call, Garden, renderEvent } from "../../proofs/histories/garden-model.ts";
 import { makeDatabase } from "../../test/postgres-server.ts";
-import { applyPatiently, create, put, remove } from "../../test/storage/tested-storage.ts";
+import { create, put, remove } from "../../test/storage/tested-storage.ts";
 import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
 import { openStorage } from "../storage/open.ts";
 import { assignedIdMax, contentHash, type Plant } from "./plant.ts";
@@ -79,7 +79,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("on %s,", (engine) => {
             return response;
           });
           const writes = sent.map((each) => toWrite(each, nameOf(each.garden)));
-          const outcomes = await applyPatiently(storage, writes);
+          const outcomes = await storage.apply(writes);
           expect(outcomes.map((outcome, at) => toResponse(outcome, sent[at]))).toEqual(expected);
         }
         for (const [garden, model] of models) {

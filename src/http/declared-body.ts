@@ -55,6 +55,15 @@ export class DeclaredBody {
     throw refuse({ header: "Transfer-Encoding", detail: "must be chunked, and nothing else." });
   }
 
+  /**
+   * Whether the client gets what it waits for before it sends the body. The runtime sends a 100, but
+   * only to this spelling, and Java's is another.
+   */
+  get isExpectationMet(): boolean {
+    const expectation = this.headers.get("expect");
+    return expectation === null || expectation === "100-continue";
+  }
+
   /** Fails with `unsupported-media-type`, `invalid-request` or `too-large`. */
   check({ bytesMax, otherType }: Pick<RequestBody, "bytesMax" | "otherType">): void {
     this.#checkType(otherType);

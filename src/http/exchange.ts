@@ -130,13 +130,14 @@ export class Exchange implements Call {
   /** Logs and counts what the line of the request doesn't say. */
   #reportRefusal(refusal: PlantStoreError): void {
     const { requestId, service } = this;
+    const { user, garden } = this.caller ?? {};
     const { code, limit, tokenError } = refusal;
     if (isOverload(refusal)) service.countOverload();
     else if (limit === "requests" || limit === "streams") service.metrics.countLimited(limit);
     else if (tokenError === undefined && limit === undefined && failureCodes.has(code)) {
       const error = code === "internal" ? refusal.cause : refusal;
       service.reportFailure(refusal, () =>
-        service.log.event("error", "request failed", { requestId, code, error }),
+        service.log.event("error", "request failed", { requestId, user, garden, code, error }),
       );
     }
   }

@@ -75,7 +75,8 @@ const requestIdPattern = "^[A-Za-z0-9._-]{1,128}$";
 const sharedHeaders: Record<string, HeaderDescription> = {
   "X-Request-Id": {
     description:
-      "The id of the request. Yours, if you sent a well-formed one that contains no token.",
+      "The id of the request. Yours, if you sent a well-formed one that contains no token, not " +
+      "even without its `plant_`.",
     example: requestIdExample,
     pattern: requestIdPattern,
     required: true,
@@ -180,6 +181,7 @@ function problemCodes({ problems = [], body, scope }: DocumentedOperation): read
   const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
   return [
     ...ofAll,
+    "expectation-failed",
     "internal",
     "unavailable",
     ...(body ? ofBodies : []),

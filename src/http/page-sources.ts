@@ -16,6 +16,7 @@ export interface PageSource {
 }
 
 const folder = join(import.meta.dir, "../../console");
+const renderer = "swagger-ui-dist/swagger-ui-bundle.js";
 
 export async function readConsole(): Promise<PageSource> {
   const [script, ...chunks] = await build("console.tsx");
@@ -32,7 +33,7 @@ export async function readReference(): Promise<PageSource> {
     page: await Bun.file(join(folder, "reference.html")).text(),
     style: await bundle("reference.css"),
     script: await bundle("reference.ts"),
-    library: await Bun.file(join(folder, "vendor/scalar.js")).text(),
+    library: await Bun.file(new URL(import.meta.resolve(renderer))).text(),
   };
 }
 

@@ -72,6 +72,7 @@ async function serve(exchange: Exchange): Promise<Response> {
       if (!exchange.caller) await identify(exchange); // 401, 503
       limit(exchange, operation.scope); // 429, 403, 503
     }
+    checkExpectation(exchange); // 417
     // What is known needs no input; `run` reads it: 415, 413, 408, 400.
     reply = findKnown(exchange, operation) ?? (await run(exchange, operation as Operation));
   } catch (error) {
@@ -124,6 +125,11 @@ function limit(exchange: Exchange, scope: Scope): void {
   if (exchange.isLate || !exchange.hasRoom) throw overloaded;
 }
 
+/** Otherwise, the client would wait for a 100 that never comes. */
+function checkExpectation({ declaredBody }: Exchange): void {
+  if (!declaredBody.isExpectationMet) throw unknownExpectation;
+}
+
 /** A reply that needs no input: to a preflight request, or from the cache. */
 function findKnown(exchange: Exchange, operation: Operation | undefined): Reply | undefined {
   const { route, caller, service } = exchange;
@@ -164,6 +170,11 @@ const inexactPath = refuse({
   parameter: "path",
   detail: "must be in its normal form, without dot segments and backslashes.",
 });
+
+const unknownExpectation = new PlantStoreError(
+  "expectation-failed",
+  "Leave out the header Expect, or send it as Expect: 100-continue, in lower case.",
+);
 
 const readOnly = new PlantStoreError(
   "forbidden",

@@ -38,6 +38,8 @@ export const problemInfo: Readonly<Record<ErrorCode, Problem>> = {
     "Send a shorter body."),
   "unsupported-media-type": row(415, "The type of the body is not supported",
     "Send `application/json` in UTF-8, without a `Content-Encoding`."),
+  "expectation-failed": row(417, "The expectation can't be met",
+    "Leave out the header `Expect`, or send `100-continue` in lower case."),
   "idempotency-mismatch": row(422, "The idempotency key was used for another request",
     "Use a new key for each new plant, and the same key only to send the same request again."),
   "rate-limited": row(429, "Too many requests",

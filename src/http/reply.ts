@@ -61,9 +61,13 @@ export function plantLocation(basePath: string, id: PlantId): string {
   return `${basePath}/plants/${id}`;
 }
 
-/** A hash of the name and tag. That's enough to detect a change, so no version is stored. */
-export function entityTag(plant: Plant): string {
-  return `"${contentHash(plant)}"`;
+/**
+ * The headers of a response about one plant. The tag is a hash of the name and tag: that's enough to
+ * detect a change, so no version is stored. A proxy that compressed the response would make the tag
+ * weak, and `If-Match` would never match.
+ */
+export function entityHeaders(plant: Plant) {
+  return { ETag: `"${contentHash(plant)}"`, "Cache-Control": "no-store, no-transform" };
 }
 
 /** By weak comparison, as for `If-None-Match`. */

@@ -1,4 +1,5 @@
 /** What the head of a request says: its target, its token, its id and its trace. */
+import { holdsSecret } from "../auth/opaque-token.ts";
 
 /** `new URL` is slow, and throws on an odd `Host`. */
 export function readTarget(url: string): readonly [path: string, query: string] {
@@ -19,8 +20,13 @@ export function readBearerToken(headers: Headers): string | undefined {
 }
 
 const requestIdPattern = /^[\w.-]{1,128}$/;
-/** An id is logged and a token never is, so an id that holds one is replaced. */
+/** The start of a token. */
 const tokenPattern = /plant_[0-9a-z]{20}/i;
+
+/** An id is logged and a token never is, so an id that holds one, or most of it, is replaced. */
+function isUsable(id: string): boolean {
+  return requestIdPattern.test(id) && !tokenPattern.test(id) && !holdsSecret(id);
+}
 
 /** Returns the id that the client sent, if it is well-formed, or a new one. */
 export function createRequestIds(): (headers: Headers) => string {
@@ -29,8 +35,7 @@ export function createRequestIds(): (headers: Headers) => string {
   let count = 0;
   return (headers) => {
     const given = headers.get("x-request-id");
-    const isUsable = given !== null && requestIdPattern.test(given) && !tokenPattern.test(given);
-    return isUsable ? given : `${prefix}-${(++count).toString(36)}`;
+    return given !== null && isUsable(given) ? given : `${prefix}-${(++count).toString(36)}`;
   };
 }
 

@@ -78,6 +78,8 @@ function mustClose({ request, hasUnreadBody, hasRoom, declaredBody }: Exchange):
   // After a CONNECT the runtime sees no more requests.
   if (request.method === "CONNECT") return true;
   if (!hasUnreadBody) return false;
+  // A client that waits for a 100 may send its next request instead of the body.
+  if (!declaredBody.isExpectationMet) return true;
   return !declaredBody.canBeDrained || !hasRoom || request.bodyUsed;
 }
 

@@ -41,17 +41,20 @@ export class Batcher<Key, Result> {
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    // At the end of this tick, so that all requests that it brings share a batch.
-    await ticks(1);
-    while (this.#waiting.length > 0) {
-      const batch = this.#takeBatch();
-      if (batch.length === 0) break;
-      const sent = this.#sendBatch(batch);
-      if (this.#waiting.length >= batchMax) continue;
-      await deadline(sent, patienceMs, () => {});
-      if (batch.length > 1) await ticks(gatheringTicks);
+    try {
+      // At the end of this tick, so that all requests that it brings share a batch.
+      await ticks(1);
+      while (this.#waiting.length > 0) {
+        const batch = this.#takeBatch();
+        if (batch.length === 0) break;
+        const sent = this.#sendBatch(batch);
+        if (this.#waiting.length >= batchMax) continue;
+        await deadline(sent, patienceMs, () => {});
+        if (batch.length > 1) await ticks(gatheringTicks);
+      }
+    } finally {
+      this.#isSending = false;
     }
-    this.#isSending = false;
   }
 
   #takeBatch(): QueuedRequest<Key, Result>[] {

@@ -50,18 +50,26 @@ export class FairQueue<Item> {
   }
 
   /** Removes what has waited too long, the oldest of each garden first, unless it `mayWait`. */
-  removeLate(mayWait: (item: Item) => boolean): Item[] {
-    const removed: Item[] = [];
+  removeLate(mayWait: (item: Item) => boolean): QueueEntry<Item>[] {
+    const removed: QueueEntry<Item>[] = [];
     for (const [garden, queue] of this.#queues) {
       if (!queue[0] || !this.isLate(queue[0])) continue;
       const kept = queue.filter((entry) => {
         const stays = !this.isLate(entry) || mayWait(entry.item);
-        if (!stays) removed.push(entry.item);
+        if (!stays) removed.push(entry);
         return stays;
       });
       if (kept.length > 0) this.#queues.set(garden, kept);
       else this.#queues.delete(garden);
     }
+    this.length -= removed.length;
+    return removed;
+  }
+
+  /** Removes everything that the garden has in it. */
+  removeGarden(garden: string): readonly QueueEntry<Item>[] {
+    const removed = this.#queues.get(garden) ?? [];
+    this.#queues.delete(garden);
     this.length -= removed.length;
     return removed;
   }

@@ -108,12 +108,14 @@ class PeriodicTasks {
     const runOnce = async () => {
       if (isRunning) return;
       isRunning = true;
-      await run().catch((error) =>
-        this.readiness.logUnlessLost(error, () =>
-          this.log.event("warn", `${name} failed`, { error }),
-        ),
-      );
-      isRunning = false;
+      try {
+        await run();
+      } catch (error) {
+        const logIt = () => this.log.event("warn", `${name} failed`, { error });
+        await this.readiness.logUnlessLost(error, logIt);
+      } finally {
+        isRunning = false;
+      }
     };
     if (first === "at once") runOnce();
     this.#timers.push(setInterval(runOnce, everyMs));

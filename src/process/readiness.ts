@@ -9,11 +9,10 @@
 import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
-import { GardenLocked, type Write } from "../domain/ports.ts";
+import type { Write } from "../domain/ports.ts";
 import { noGarden } from "../limits/fair-queue.ts";
 import type { Log } from "../shared/log.ts";
 import { deadline, singleFlight } from "../shared/promises.ts";
-import { storageError } from "../storage/failures.ts";
 import { maskAddress } from "../storage/open.ts";
 import type { Storage } from "../storage/storage.ts";
 
@@ -92,7 +91,7 @@ export class Readiness {
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {
         if (error instanceof PlantStoreError && error.code === "storage-full") return;
-        throw error instanceof GardenLocked ? storageError("unavailable", error) : error;
+        throw error;
       });
       this.noteCommit();
     }

@@ -2,7 +2,7 @@
  * A service from its start to its stop.
  *
  *     start           claims the port, opens the storage, listens on this thread
- *     after  50 ms    the other threads join
+ *     after  50 ms    the other threads join, and the periodic tasks of the process begin
  *
  *     stop            streams of events end; each response closes its connection
  *     after 0.1 s     the port closes (port.ts)
@@ -26,7 +26,10 @@ import { openThread, type ThreadConfig } from "./thread.ts";
 import { readCertificate } from "./tls.ts";
 import type { FromThread, ToThread } from "./worker-thread.ts";
 
-/** Starting the other threads takes all processors for a moment; the first response goes first. */
+/**
+ * Starting the other threads takes all processors for a moment, and so does the SQLite worker, which
+ * the first periodic task needs; the first response goes first.
+ */
 const joinAfterMs = 50;
 /** A storage that hangs must not hold up the stop. */
 const stopMs = 9_000;
@@ -71,12 +74,13 @@ export async function serve(
   });
   const { port, storage, readiness, metrics } = first;
   const others: OtherThread[] = [];
+  let tasks: ReturnType<typeof startProcessTasks> | undefined;
   const joining = setTimeout(() => {
     for (let index = 1; index < config.threads; index++) {
       others.push(startThread({ ...config, port }, storage.share(), log, onFailure));
     }
+    tasks = startProcessTasks(storage, readiness, config, log, metrics);
   }, joinAfterMs);
-  const tasks = startProcessTasks(storage, readiness, config, log, metrics);
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
 
   return {
@@ -85,7 +89,7 @@ export async function serve(
     failed: failure.promise,
     async stop() {
       clearTimeout(joining);
-      tasks.stop();
+      tasks?.stop();
       const drained = Promise.all([first.drain(), ...others.map((thread) => thread.stop())]);
       // The storage last, because the other threads have joined it.
       const closed = drained.then(() => storage.close());

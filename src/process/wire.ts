@@ -102,6 +102,8 @@ function wireCommits(config: WiredConfig, storage: Storage, log: Log, metrics: M
       }
       readiness.noteCommit();
     },
+    onGardenWait: (waitedMs) => metrics.countGardenWait(waitedMs),
+    onGardenRefusal: (count) => metrics.countGardenRefusals(count),
     onFailure(error) {
       metrics.countFailedCommit(error.code);
       readiness.noteFailure(error);

@@ -19,6 +19,8 @@ const histograms = {
     ["How long a commit took, from its start until it was on stable storage.", durationBounds],
   plantstore_commit_wait_seconds:
     ["How long the first write of a group waited for its commit to start.", durationBounds],
+  plantstore_garden_wait_seconds:
+    ["From a write to its commit, if another instance or program held its garden.", durationBounds],
   plantstore_event_delay_seconds:
     ["From a write to the sending of its event, to each listener that waited for it.", durationBounds],
   // SQLite reads a page in less time than the first of the other bounds.
@@ -40,6 +42,7 @@ function createCounts() {
     limited: {} as Record<string, number>,
     sentEvents: 0,
     brokenStreams: 0,
+    gardenRefusals: 0,
     commits: 0,
     writes: 0,
     /** By name, and by the value of the label, which is empty if there is none. */
@@ -128,11 +131,21 @@ export class Metrics {
     countIn(this.counts.failedCommits, code);
   }
 
-  countCommit(writes: number, durationMs: number): void {
+  /** `durationMs` is absent if the commit also waited for its garden. */
+  countCommit(writes: number, durationMs: number | undefined): void {
     this.counts.commits++;
     this.counts.writes += writes;
     this.#observe("plantstore_commit_group_size", writes);
+    if (durationMs === undefined) return;
     this.#observe("plantstore_commit_duration_seconds", durationMs / 1000);
+  }
+
+  countGardenWait(durationMs: number): void {
+    this.#observe("plantstore_garden_wait_seconds", durationMs / 1000);
+  }
+
+  countGardenRefusals(count: number): void {
+    this.counts.gardenRefusals += count;
   }
 
   #observe(name: keyof typeof histograms, value: number, label = ""): void {
@@ -206,6 +219,9 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   plantstore_writes_total: ["Plant writes in those groups.", ({ counts }) => counts.writes],
   plantstore_failed_commits_total:
     ["Commits that the storage refused.", ({ counts }) => byLabel("code", counts.failedCommits)],
+  plantstore_garden_refusals_total:
+    ["Writes refused because another instance or program held their garden for too long.",
+      ({ counts }) => counts.gardenRefusals],
   plantstore_pool_connections_max:
     ["Maximum number of connections to PostgreSQL.", ({ pool }) => pool?.connectionsMax],
   plantstore_pool_connections:

@@ -3,9 +3,11 @@ import { afterEach, describe, expect, jest, mock, spyOn, test } from "bun:test";
 import { create as createPlant, remove } from "../../test/storage/tested-storage.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
-import { GardenLocked, type Outcome, type Write } from "../domain/ports.ts";
+import type { Outcome, Write } from "../domain/ports.ts";
 import { lateAfterMs } from "../limits/overload.ts";
-import { deadlineMs, GroupCommit, groupWritesMax, lockedMs } from "./group-commit.ts";
+import { deadlineMs, GroupCommit } from "./group-commit.ts";
+import { attemptMsMin, heldCharactersMax, heldMsMax, heldRequestsMax } from "./held-gardens.ts";
+import { groupWritesMax } from "./write-group.ts";
 
 const realImmediate = setImmediate;
 
@@ -14,10 +16,10 @@ afterEach(() => {
   mock.restore();
 });
 
-/** From now on the clock shows that much more. */
+/** The clock stands still, and shows that much more. */
 function passTime(durationMs: number): void {
-  const now = performance.now.bind(performance);
-  spyOn(performance, "now").mockImplementation(() => now() + durationMs);
+  const nowMs = performance.now() + durationMs;
+  spyOn(performance, "now").mockReturnValue(nowMs);
 }
 
 async function ticks(count = 6): Promise<void> {
@@ -29,24 +31,39 @@ async function ticks(count = 6): Promise<void> {
 
 const overloaded = expect.stringContaining("cannot keep up");
 
+interface Commit {
+  readonly ids: number[];
+  /** How long it may wait for a garden; absent if it passes over it. */
+  readonly waitMs: number | undefined;
+  /** Passes over the writes of these gardens. */
+  succeed(...held: string[]): void;
+  fail(error: unknown): void;
+}
+
 function create() {
   /** The calls of `apply`, with the ids of their writes. Each ends when the test says so. */
-  const commits: { ids: number[]; succeed(): void; fail(error: unknown): void }[] = [];
+  const commits: Commit[] = [];
   const committed: number[] = [];
+  const apply = (writes: readonly Write[], untilMs?: number) => {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly (Outcome | undefined)[]>();
+    const ids = writes.map(({ id }) => Number(id));
+    const outcomeOf = (id: number): Outcome => ({
+      kind: "created",
+      id: BigInt(id),
+      replayed: false,
+    });
+    commits.push({
+      ids: [...new Set(ids)],
+      waitMs: untilMs && untilMs - performance.now(),
+      succeed: (...held) =>
+        resolve(ids.map((id) => (held.includes(gardenOf(id)) ? undefined : outcomeOf(id)))),
+      fail: reject,
+    });
+    return promise;
+  };
   const storage = {
-    apply(writes: readonly Write[]) {
-      const { promise, resolve, reject } = Promise.withResolvers<readonly Outcome[]>();
-      const ids = writes.map(({ id }) => Number(id));
-      const outcomes = ids.map(
-        (id): Outcome => ({ kind: "created", id: BigInt(id), replayed: false }),
-      );
-      commits.push({
-        ids: [...new Set(ids)],
-        succeed: () => resolve(outcomes),
-        fail: reject,
-      });
-      return promise;
-    },
+    apply: () => Promise.reject(new Error("Gardens may be held.")),
+    shared: { waitsMax: 2, apply },
   };
   const group = new GroupCommit(storage, {
     onCommit: (outcomes) => committed.push(outcomes.length),
@@ -57,7 +74,7 @@ function create() {
    * of the last outcome, or to the message of the error.
    */
   async function send(id: number, writes = 1, isContinued = false): Promise<unknown> {
-    const write = remove(BigInt(id), String(id).charAt(0));
+    const write = remove(BigInt(id), gardenOf(id));
     try {
       const outcomes = await group.writeAll(Array(writes).fill(write), isContinued);
       expect(outcomes).toHaveLength(writes);
@@ -83,7 +100,12 @@ function create() {
     await ticks();
   }
   const groups = () => commits.map(({ ids }) => ids);
-  return { group, committed, send, sendAll, end, begin, groups };
+  return { group, commits, committed, send, sendAll, end, begin, groups };
+}
+
+/** The first digit. */
+function gardenOf(id: number): string {
+  return String(id).charAt(0);
 }
 
 const ok = undefined;
@@ -130,8 +152,6 @@ describe("a failure", () => {
   const full = new PlantStoreError("storage-full", "Full.");
   const away = new PlantStoreError("unavailable", "Away.");
   const bad = new Error("bad");
-  const locked = new GardenLocked();
-  const isLocked = expect.stringContaining("has locked this garden");
 
   test.each<[what: string, ends: (Error | undefined)[], results: unknown[], groups: number[][]]>([
     ["of the storage fails the whole group", [full], Array(4).fill("Full."), []],
@@ -140,12 +160,6 @@ describe("a failure", () => {
       [bad, ok, bad, ok, ok],
       [10, "bad", 30, 21],
       [[10], [20], [30], [21]],
-    ],
-    [
-      "by a garden that another program has locked fails only that garden",
-      [locked, ok, locked, ok],
-      [10, isLocked, 30, isLocked],
-      [[10], [20, 21], [30]],
     ],
   ])("%s", async (_, ends, expected, again) => {
     const { sendAll, send, end, groups } = create();
@@ -158,20 +172,6 @@ describe("a failure", () => {
     await ticks();
     await end(ok);
     expect(await later).toBe(31);
-  });
-
-  test("by a lock refuses the garden's writes for a second", async () => {
-    const { send, end } = create();
-    const first = send(10);
-    await ticks();
-    await end(locked);
-    expect(await first).toEqual(isLocked);
-    expect(await send(11)).toEqual(isLocked);
-    passTime(lockedMs);
-    const later = send(12);
-    await ticks();
-    await end(ok);
-    expect(await later).toBe(12);
   });
 
   test("of a storage that can't be used ends what has waited for it too long, and nothing else", async () => {
@@ -218,4 +218,127 @@ test("past the deadline, the outcome is unknown, and what waits after it was not
   await ticks();
   await end(ok);
   expect(await later).toBe(4);
+});
+
+describe("writes to a garden that somebody else holds", () => {
+  const held = expect.stringMatching(/another instance is busy with it, or another program/);
+
+  test("wait for it in commits of their own, while other gardens' go on", async () => {
+    const { sendAll, send, commits, groups } = create();
+    const first = sendAll(10, 20, 11);
+    await ticks();
+    const queued = send(12);
+    commits[0]?.succeed("1");
+    expect((await Promise.race([first, ticks(20)])) === undefined).toBe(true);
+    const other = send(21);
+    await ticks(20);
+    expect(groups()).toEqual([[10, 20, 11], [10, 11, 12], [21]]);
+    expect(commits.map(({ waitMs }) => waitMs !== undefined)).toEqual([false, true, false]);
+    commits[2]?.succeed();
+    expect(await other).toBe(21);
+    const later = send(13);
+    commits[1]?.succeed();
+    expect(await first).toEqual([10, 20, 11]);
+    expect(await queued).toBe(12);
+    await ticks(20);
+    expect(groups().at(-1)).toEqual([13]);
+    commits.at(-1)?.succeed();
+    expect(await later).toBe(13);
+  });
+
+  test("share commits with other gardens' again once none of them waits", async () => {
+    const { group, sendAll, send, commits, groups } = create();
+    const first = send(10);
+    await ticks();
+    commits[0]?.succeed("1");
+    await ticks(20);
+    commits[1]?.succeed();
+    expect(await first).toBe(10);
+    await group.drain();
+    const later = sendAll(11, 20);
+    await ticks();
+    expect(groups().at(-1)).toEqual([11, 20]);
+    commits.at(-1)?.succeed();
+    expect(await later).toEqual([11, 20]);
+  });
+
+  test("are refused five seconds after they were queued, and say why", async () => {
+    passTime(0);
+    const { send, commits } = create();
+    const early = send(10);
+    await ticks();
+    commits[0]?.succeed("1");
+    await ticks(20);
+    expect(commits[1]?.waitMs).toBeCloseTo(heldMsMax);
+    passTime(heldMsMax - 1_000);
+    const late = send(11);
+    commits[1]?.succeed("1");
+    await ticks(20);
+    expect(commits[2]?.ids).toEqual([10, 11]);
+    expect(commits[2]?.waitMs).toBeCloseTo(1_000);
+    passTime(1_001);
+    commits[2]?.succeed("1");
+    expect(await early).toEqual(held);
+    await ticks(20);
+    commits[3]?.succeed();
+    expect(await late).toBe(11);
+  });
+
+  test("wait for a moment longer than that together with later ones", async () => {
+    passTime(0);
+    const { send, commits } = create();
+    const result = send(10);
+    await ticks();
+    passTime(heldMsMax - 1);
+    commits[0]?.succeed("1");
+    await ticks(20);
+    expect(commits[1]?.waitMs).toBeCloseTo(attemptMsMin);
+    commits[1]?.succeed();
+    expect(await result).toBe(10);
+  });
+
+  test("are bounded in number and text, except the rest of a bulk", async () => {
+    const { group, send, commits } = create();
+    const waiting = [send(10)];
+    await ticks();
+    commits[0]?.succeed("1");
+    await ticks(20);
+    for (let count = 0; count < heldRequestsMax; count++) waiting.push(send(11));
+    expect(await send(12)).toEqual(held);
+    waiting.push(send(13, 1, true));
+    const name = "x".repeat(heldCharactersMax);
+    const long = [group.write(createPlant({ garden: "2", id: 20n }))];
+    await ticks();
+    commits.at(-1)?.succeed("2");
+    await ticks(20);
+    long.push(group.write(createPlant({ garden: "2", id: 21n, name })));
+    const tooLong = group
+      .write(createPlant({ garden: "2", id: 22n }))
+      .catch(({ message }) => message);
+    expect(await tooLong).toEqual(held);
+    for (let index = 1; index < commits.length; index++) {
+      commits[index]?.succeed();
+      await ticks(20);
+    }
+    expect(await Promise.all(waiting)).toHaveLength(heldRequestsMax + 2);
+    expect(await Promise.all(long)).toHaveLength(2);
+  });
+
+  test("wait for a bounded number of gardens at once, in turn", async () => {
+    const { sendAll, commits, groups } = create();
+    const results = sendAll(10, 20, 30);
+    await ticks();
+    commits[0]?.succeed("1", "2", "3");
+    await ticks(20);
+    expect(groups().slice(1)).toEqual([[10], [20]]);
+    commits[1]?.succeed("1");
+    await ticks(20);
+    expect(groups().slice(3)).toEqual([[30]]);
+    commits[2]?.succeed();
+    await ticks(20);
+    expect(groups().slice(4)).toEqual([[10]]);
+    commits[3]?.succeed();
+    commits[4]?.succeed();
+    expect(await results).toEqual([10, 20, 30]);
+  });
 });

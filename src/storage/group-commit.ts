@@ -1,34 +1,39 @@
 /**
  * Gathers writes that wait at the same time into one durable commit and resolves each after it. It
- * knows no engine: a commit is whatever `apply` does. Gardens take turns in each group, so one that
- * writes a lot only holds up itself.
+ * knows no engine: a commit is whatever the storage does. Gardens take turns in each group, so one
+ * that writes a lot only holds up itself. Writes to gardens that somebody else holds leave the group
+ * and wait in held-gardens.ts.
  */
 
 import { PlantStoreError } from "../domain/errors.ts";
-import { charactersOf, groupCharactersMax, groupPlantsMax } from "../domain/plants.ts";
-import {
-  GardenLocked,
-  type Outcome,
-  type PlantStorage,
-  type PlantWriter,
-  type Write,
-} from "../domain/ports.ts";
-import { FairQueue, type QueueEntry } from "../limits/fair-queue.ts";
+import { charactersOf, groupPlantsMax } from "../domain/plants.ts";
+import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/ports.ts";
+import { FairQueue } from "../limits/fair-queue.ts";
 import { overloaded } from "../limits/overload.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
+import { HeldGardens } from "./held-gardens.ts";
+import {
+  groupWritesMax,
+  type WaitingEntry,
+  type WaitingWrites,
+  WriteGroup,
+} from "./write-group.ts";
 
 /** Counts commits and reports them. */
 interface CommitObserver {
   /** A group is about to be committed; its first write has waited for that long. */
   onStart?(waitedMs: number): void;
-  onCommit?(outcomes: readonly Outcome[], durationMs: number): void;
+  /** Without a duration if it first waited for its garden. */
+  onCommit?(outcomes: readonly Outcome[], durationMs: number | undefined): void;
+  /** A request or a slice of a bulk is settled whose garden somebody else held. */
+  onGardenWait?(waitedMs: number): void;
+  /** So many of them are refused: their garden is still held, or too much waits for it. */
+  onGardenRefusal?(count: number): void;
   onFailure?(error: PlantStoreError): void;
   /** A commit takes long, and goes on. */
   onSlow?(): void;
 }
 
-/** While other gardens wait, one garden has at most `groupPlantsMax` of them. */
-export const groupWritesMax = 1_024;
 const slowMs = 3_000;
 /** How long a commit may take. After that its outcome is unknown. */
 export const deadlineMs = 10_000;
@@ -43,63 +48,11 @@ const settledPerTick = 128;
  */
 const gatheringTicks = 4;
 
-/** How long a garden's writes are refused at once after another program has locked it. */
-export const lockedMs = 1_000;
-
-const gardenLocked = new PlantStoreError(
-  "unavailable",
-  "Another program has locked this garden. Nothing was changed; try again shortly.",
-);
-
-interface WaitingWrites {
-  readonly garden: string;
-  readonly writes: readonly Write[];
-  /** See `charactersOf`. */
-  readonly characters: number;
-  /** Whether earlier writes of the same request are committed already. */
-  readonly isContinued: boolean;
-  /** Takes the outcomes of the whole group, and where its own begin. */
-  readonly resolve: (outcomes: readonly Outcome[], from: number) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-type Group = readonly WaitingWrites[];
-
-/** A group while it's being filled. */
-class GroupBuilder {
-  readonly entries: WaitingWrites[] = [];
-  /** When the first of them was queued. */
-  queuedAtMs = 0;
-  #writes = 0;
-  /** By garden, how much the group has of it. */
-  readonly #gardens = new Map<string, { writes: number; characters: number }>();
-
-  constructor(private readonly gardenWritesMax: number) {}
-
-  /** The first of all always fits, and the first of each garden if the group has room for it. */
-  readonly fits = (garden: string, { writes, characters }: WaitingWrites): boolean => {
-    if (this.entries.length > 0 && this.#writes + writes.length > groupWritesMax) return false;
-    const own = this.#gardens.get(garden);
-    if (own === undefined) return true;
-    const hasRoom = own.writes + writes.length <= this.gardenWritesMax;
-    return hasRoom && own.characters + characters <= groupCharactersMax;
-  };
-
-  add({ item, queuedAtMs }: QueueEntry<WaitingWrites>): void {
-    const own = this.#gardens.get(item.garden) ?? { writes: 0, characters: 0 };
-    own.writes += item.writes.length;
-    own.characters += item.characters;
-    this.#gardens.set(item.garden, own);
-    this.#writes += item.writes.length;
-    if (this.entries.length === 0) this.queuedAtMs = queuedAtMs;
-    this.entries.push(item);
-  }
-}
+type Group = readonly WaitingEntry[];
 
 export class GroupCommit implements PlantWriter {
   readonly #waiting = new FairQueue<WaitingWrites>();
-  /** Gardens that another program has locked, and until when their writes are refused at once. */
-  readonly #lockedUntilMs = new Map<string, number>();
+  readonly #held: HeldGardens;
   #isBusy = false;
   /** Whether the commit under way is past its deadline. */
   isStuck = false;
@@ -107,9 +60,19 @@ export class GroupCommit implements PlantWriter {
   #settling = 0;
 
   constructor(
-    private readonly storage: Pick<PlantStorage, "apply">,
+    private readonly storage: Pick<PlantStorage, "apply" | "shared">,
     private readonly observer: CommitObserver = {},
-  ) {}
+  ) {
+    const commits = {
+      commit: (group: Group, untilMs: number) => this.#commitHeld(group, untilMs),
+      reject: (group: Group, error: PlantStoreError) => {
+        this.observer.onGardenRefusal?.(group.length);
+        this.#reject(group, error);
+      },
+      gather: () => this.#gather(),
+    };
+    this.#held = new HeldGardens(commits, storage.shared?.waitsMax ?? 0);
+  }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
   write(write: Write): Promise<Outcome> {
@@ -140,16 +103,20 @@ export class GroupCommit implements PlantWriter {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    while (this.#isBusy || this.#settling > 0) await Bun.sleep(1);
+    while (this.#isBusy || !this.#held.isEmpty || this.#settling > 0) await Bun.sleep(1);
   }
 
-  #enqueue(entry: WaitingWrites): void {
-    const refusal = this.#refusal(entry.garden);
-    if (refusal) {
-      entry.reject(refusal);
+  #enqueue(writes: WaitingWrites): void {
+    const { garden } = writes;
+    if (this.isStuck) {
+      writes.reject(overloaded);
       return;
     }
-    this.#waiting.push(entry.garden, entry);
+    if (this.#held.has(garden)) {
+      this.#held.add({ item: writes, queuedAtMs: performance.now() });
+      return;
+    }
+    this.#waiting.push(garden, writes);
     if (this.#isBusy) return;
     this.#isBusy = true;
     // At the end of this tick, so that all requests that it brings share the commit.
@@ -157,26 +124,35 @@ export class GroupCommit implements PlantWriter {
   }
 
   async #commitAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const { entries, queuedAtMs } = this.#takeGroup();
-      this.observer.onStart?.(performance.now() - queuedAtMs);
-      this.#refuseLate(overloaded);
-      let timer = setTimeout(() => {
-        this.observer.onSlow?.();
-        timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
-      }, slowMs);
-      await this.#commit(entries);
-      clearTimeout(timer);
-      this.isStuck = false;
-      if (entries.length > 1) await this.#gather();
+    try {
+      while (this.#waiting.length > 0) await this.#commitNext();
+    } finally {
+      // Even if the observer throws: otherwise nothing would ever be committed again.
+      this.#isBusy = false;
     }
-    this.#isBusy = false;
   }
 
-  #takeGroup(): GroupBuilder {
+  async #commitNext(): Promise<void> {
+    const { entries } = this.#takeGroup();
+    this.observer.onStart?.(performance.now() - (entries[0]?.queuedAtMs ?? 0));
+    this.#refuseLate(overloaded);
+    let timer = setTimeout(() => {
+      this.observer.onSlow?.();
+      timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
+    }, slowMs);
+    try {
+      this.#hold(await this.#commit(entries));
+    } finally {
+      clearTimeout(timer);
+      this.isStuck = false;
+    }
+    if (entries.length > 1) await this.#gather();
+  }
+
+  #takeGroup(): WriteGroup {
     // A garden that is alone may fill the group: larger groups are faster.
     const isAlone = this.#waiting.gardens === 1;
-    const group = new GroupBuilder(isAlone ? groupWritesMax : groupPlantsMax);
+    const group = new WriteGroup(isAlone ? groupWritesMax : groupPlantsMax);
     for (let next = this.#waiting.shift(group.fits); next; next = this.#waiting.shift(group.fits)) {
       group.add(next);
     }
@@ -191,64 +167,83 @@ export class GroupCommit implements PlantWriter {
     );
   }
 
-  /** Settles every entry of the group. */
-  async #commit(group: Group): Promise<void> {
+  /** From now on, all writes to these gardens wait for them. */
+  #hold(entries: Group): void {
+    for (const entry of entries) this.#held.add(entry);
+    for (const garden of new Set(entries.map(({ item }) => item.garden))) {
+      for (const entry of this.#waiting.removeGarden(garden)) this.#held.add(entry);
+    }
+  }
+
+  async #commitHeld(group: Group, untilMs: number): Promise<Group> {
+    const held = await this.#commit(group, untilMs);
+    const isHeld = new Set(held);
+    for (const entry of group) {
+      if (!isHeld.has(entry)) this.observer.onGardenWait?.(performance.now() - entry.queuedAtMs);
+    }
+    return held;
+  }
+
+  /**
+   * Settles every entry of the group but those whose garden somebody else holds, and returns these.
+   * `untilMs` is how long to wait for such a garden; without it, nothing is waited for.
+   */
+  async #commit(group: Group, untilMs?: number): Promise<Group> {
     const startedAtMs = performance.now();
     const writes: Write[] = [];
     const starts: number[] = [];
-    for (const entry of group) {
+    for (const { item } of group) {
       starts.push(writes.length);
-      for (const write of entry.writes) writes.push(write);
+      for (const write of item.writes) writes.push(write);
     }
-    let outcomes: readonly Outcome[];
+    const { shared } = this.storage;
+    let outcomes: readonly (Outcome | undefined)[];
     try {
-      outcomes = await this.storage.apply(writes);
+      outcomes = await (shared ? shared.apply(writes, untilMs) : this.storage.apply(writes));
     } catch (error) {
-      return this.#recover(group, error);
+      return this.#recover(group, error, untilMs);
     }
-    this.observer.onCommit?.(outcomes, performance.now() - startedAtMs);
-    this.#settle(group, (entry, index) => entry.resolve(outcomes, starts[index] as number));
+    const outcomeOf = (index: number) => outcomes[starts[index] as number];
+    const held = group.filter((_, index) => outcomeOf(index) === undefined);
+    if (held.length === group.length) return held;
+    const applied = outcomes.filter((outcome) => outcome !== undefined);
+    const durationMs = untilMs === undefined ? performance.now() - startedAtMs : undefined;
+    this.observer.onCommit?.(applied, durationMs);
+    this.#settle(group, ({ item }, index) => {
+      // Those of an entry are all there, or none of them is.
+      if (outcomeOf(index)) item.resolve(outcomes as readonly Outcome[], starts[index] as number);
+    });
+    return held;
   }
 
   /** Rejects what caused the failure, or may have, and commits the rest again. */
-  async #recover(group: Group, error: unknown): Promise<void> {
+  async #recover(group: Group, error: unknown, untilMs: number | undefined): Promise<Group> {
     if (error instanceof PlantStoreError) {
       this.observer.onFailure?.(error);
       this.#reject(group, error);
       // These waited for it long enough: the next try may take as long, and fail as well.
-      if (error.code === "unavailable") this.#refuseLate(storageError("unavailable", error));
-      return;
+      const hasHeldUp = error.code === "unavailable" && untilMs === undefined;
+      if (hasHeldUp) this.#refuseLate(storageError("unavailable", error));
+      return [];
     }
-    // A garden or a write is at fault, not the storage: tried alone, only that one fails.
-    const isLocked = error instanceof GardenLocked;
-    const parts = Map.groupBy(group, (entry) => (isLocked ? entry.garden : entry));
-    if (parts.size > 1) {
-      for (const part of parts.values()) await this.#commit(part);
-      return;
+    if (group.length === 1) {
+      this.#reject(group, error);
+      return [];
     }
-    const { garden } = group[0] as WaitingWrites;
-    if (isLocked) this.#lockedUntilMs.set(garden, performance.now() + lockedMs);
-    this.#reject(group, isLocked ? gardenLocked : error);
-  }
-
-  /** Why a write isn't even queued, if so. */
-  #refusal(garden: string): PlantStoreError | undefined {
-    if (this.isStuck) return overloaded;
-    const untilMs = this.#lockedUntilMs.get(garden);
-    if (untilMs === undefined) return undefined;
-    if (performance.now() < untilMs) return gardenLocked;
-    this.#lockedUntilMs.delete(garden);
-    return undefined;
+    // A write is at fault, not the storage: tried alone, only that one fails.
+    const held: WaitingEntry[] = [];
+    for (const entry of group) held.push(...(await this.#commit([entry], untilMs)));
+    return held;
   }
 
   #reject(group: Group, error: unknown): void {
-    this.#settle(group, ({ reject }) => reject(error));
+    this.#settle(group, ({ item }) => item.reject(error));
   }
 
   /** A bounded number per tick. The next commit doesn't wait for the rest. */
-  #settle(group: Group, settle: (entry: WaitingWrites, index: number) => void, from = 0): void {
+  #settle(group: Group, settle: (entry: WaitingEntry, index: number) => void, from = 0): void {
     const to = Math.min(from + settledPerTick, group.length);
-    for (let index = from; index < to; index++) settle(group[index] as WaitingWrites, index);
+    for (let index = from; index < to; index++) settle(group[index] as WaitingEntry, index);
     if (to === group.length) return;
     this.#settling++;
     setImmediate(() => {
@@ -268,10 +263,8 @@ export class GroupCommit implements PlantWriter {
   #giveUp(group: Group): void {
     this.isStuck = true;
     this.#reject(group, unknownOutcome("The commit took too long."));
-    const waiting: WaitingWrites[] = [];
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      waiting.push(next.item);
-    }
+    const waiting: WaitingEntry[] = [];
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) waiting.push(next);
     this.#reject(waiting, overloaded);
   }
 }

@@ -1,56 +1,117 @@
 /** What else a browser meets, under a base path: the API reference, and the client on a site. */
 import { expect } from "bun:test";
 import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
 import { buildClientPackage } from "../../scripts/build-client.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { inspect } from "./browser.ts";
-import { useConsole } from "./signed-in.ts";
+import { signIn, useConsole } from "./signed-in.ts";
 
 const testGarden = useConsole();
 
-testGarden(
-  "the reference, in a tab of its own, sends requests from a readable panel and keeps no token",
-  {},
-  async ({ page, service, token, stored }) => {
-    const opening = page.context().waitForEvent("page");
-    await page.click("text=API reference");
-    const reference = await opening;
-    await reference.waitForLoadState();
-    expect(await reference.evaluate(() => opener)).toBeNull();
-    await reference.locator("input[placeholder='Token']:visible").first().fill(token);
-    await reference.locator("button:has-text('Test Request'):visible").first().click();
-    const panel = reference.getByRole("dialog");
-    await panel.locator("text=Request Body").waitFor();
-    const answered = reference.waitForResponse((each) => each.request().method() === "POST");
-    await panel.locator("button:has-text('Send'):visible").first().click();
-    const response = await answered;
-    expect([response.status(), response.url()]).toEqual([201, `${service.url}/plants`]);
-    expect(await stored()).toEqual(["Monstera deliciosa"]);
-    // The panel fills in examples, so whoever sends its DELETE unchanged must hit no plant.
-    const { paths } = await (await service.call("GET /openapi.json")).json();
-    expect(paths["/plants/{id}"].delete.parameters[0].example).toBe(9_000_000_000_000_000);
-    const kept = await reference.evaluate(() =>
-      JSON.stringify({ ...localStorage, ...sessionStorage }),
-    );
-    expect(kept).not.toContain(token);
+/** Opens it as people do, and returns its tab. */
+async function openReference(page: Page): Promise<Page> {
+  const opening = page.context().waitForEvent("page");
+  await page.click("text=API reference");
+  const reference = await opening;
+  await reference.waitForSelector(".opblock");
+  return reference;
+}
 
-    await panel.locator("text=201").first().waitFor();
-    const background = await panel.evaluate((element) => getComputedStyle(element).backgroundColor);
-    expect(background).toStartWith("rgb(");
-    // With the long page behind it, a panel takes half a minute to inspect.
-    await panel.evaluate((element) => {
-      for (let each = element; each.parentElement; each = each.parentElement) {
-        for (const sibling of [...each.parentElement.children]) {
-          if (sibling !== each && sibling !== document.head) sibling.remove();
-        }
-      }
-    });
-    // On a phone it fits, too.
-    await reference.setViewportSize({ width: 390, height: 700 });
-    expect(await reference.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    expect((await panel.boundingBox())?.width).toBeLessThanOrEqual(390);
-    await inspect(reference, "390-reference-panel", ["color-contrast", "button-name"]);
+/** Opens an operation and sends its request as it is, or as `fill` changes it. */
+async function send(reference: Page, name: string, fill?: (form: Locator) => Promise<void>) {
+  const form = reference.locator(`#operations-plants-${name}`);
+  await form.locator(".opblock-summary-control").click();
+  await fill?.(form);
+  const responding = reference.waitForResponse((each) => each.request().resourceType() === "fetch");
+  await form.locator(".execute").click();
+  await form.locator(".live-responses-table").waitFor();
+  return { form, response: await responding };
+}
+
+testGarden(
+  "the reference, opened from the console, has its token, and sends every operation",
+  {},
+  async ({ page, service, stored }) => {
+    const reference = await openReference(page);
+    await reference.waitForSelector(".authorize.locked");
+    const { paths } = await (await service.call("GET /openapi.json")).json();
+    const names = Object.values<Record<string, { operationId: string }>>(paths)
+      .flatMap((path) => Object.values(path))
+      .map(({ operationId }) => operationId);
+    const sent: string[] = [];
+    for (const name of names) {
+      const { form, response } = await send(reference, name);
+      // Many open operations take long to render.
+      await form.locator(".opblock-summary-control").click();
+      const target = response.url().slice(service.url.length);
+      sent.push(`${response.request().method()} ${target} ${response.status()}`);
+    }
+    expect(sent).toEqual([
+      "POST /plants 201",
+      "GET /plants 200",
+      "POST /plants/bulk 200",
+      "POST /plants/bulk-update 200",
+      "POST /plants/bulk-delete 200",
+      "GET /plants/7 200",
+      "PUT /plants/7 200",
+      "PATCH /plants/7 200",
+      // The examples of deletions name plants that the service never makes.
+      "DELETE /plants/9000000000000000 404",
+      "GET /tags 200",
+      "GET /events 200",
+      "GET /me 200",
+    ]);
+    expect(await stored()).toEqual(["Monstera deliciosa", "Fern", "Monstera deliciosa"]);
+    await send(reference, "putPlant");
+    await reference.click(".models-control");
+    await inspect(reference, "reference-sent");
     await reference.close();
+  },
+);
+
+testGarden(
+  "the reference keeps no token in the browser, and forgets it when the console signs out",
+  { isSignedIn: false },
+  async ({ page, token }) => {
+    await page.check("#keep-token");
+    await signIn(page, token);
+    const reference = await openReference(page);
+    await reference.waitForSelector(".authorize.locked");
+    expect(await reference.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+    await page.click("#sign-out");
+    await page.waitForSelector("#sign-in:not([hidden])");
+    await reference.evaluate(() => dispatchEvent(new Event("focus")));
+    await reference.waitForSelector(".authorize.unlocked");
+    const { response } = await send(reference, "getMe");
+    expect(response.status()).toBe(401);
+    await reference.close();
+  },
+);
+
+testGarden(
+  "on a phone, the reference shows the response that was asked for, with all digits of an id",
+  { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true },
+  async ({ page, service, token }) => {
+    await page.goto(`${service.url}/docs`);
+    await page.click(".btn.authorize");
+    await page.fill("#auth-bearer-value", token);
+    await inspect(page, "390-reference-token");
+    await page.click(".modal-btn.authorize");
+    await page.click(".btn-done");
+    const { form } = await send(page, "createPlant", async (form) => {
+      await form.locator("textarea").fill('{"name": "Fern", "id": 9007199254740993}');
+      await form.getByLabel("include").selectOption("id");
+    });
+    const body = form.locator(".live-responses-table pre").first();
+    await body.filter({ hasText: '"id": 9007199254740993' }).waitFor();
+    for (const shown of [form.locator(".live-responses-table .response-col_status").last(), body]) {
+      const { y = 0, height = 0 } = (await shown.boundingBox()) ?? {};
+      expect([y >= 0, y + height <= 700]).toEqual([true, true]);
+    }
+    expect(await form.getByRole("status").textContent()).toBe("Response: 201");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await inspect(page, "390-reference-response");
   },
 );
 

@@ -138,12 +138,19 @@ describe("if a list cannot be read,", () => {
     ["unavailable", 503, new PlantStoreError("unavailable", "No.", inside)],
     ["storage-full", 507, new PlantStoreError("storage-full", "No.", inside)],
   ] as const)(
-    "the cause of %s is logged with the id of the request, and not shown",
+    "the cause of %s is logged with the request's id, user and garden, and not shown",
     async (code, status, failure) => {
       expect(await listWith(failure, status)).not.toContain("inside");
       // First it looks whether the storage responds at all.
-      const line = RegExp(`"request failed","requestId":"the-one","code":"${code}".*the inside`);
-      await waitFor(() => line.test(service.readLog()) || undefined);
+      const line = await waitFor(() =>
+        service
+          .readLog()
+          .split("\n")
+          .find((each) => each.includes('"request failed"') && each.includes(`"${code}"`)),
+      );
+      const whose = { requestId: "the-one", user: "ann", garden: garden.name };
+      expect(JSON.parse(line)).toMatchObject({ ...whose, code });
+      expect(line).toContain("the inside");
     },
   );
 

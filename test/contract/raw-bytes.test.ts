@@ -53,6 +53,35 @@ test("a body may come in chunks, and over 64 KiB is 413 before all of it has arr
   expect(await post("Content-Length: 2000000", "", "{")).toStartWith("HTTP/1.1 413");
 });
 
+test.each(["1.1", "1.0"])(
+  "a client of HTTP/%s that expects a 100 in another spelling gets a 417 before it sends its body",
+  async (version) => {
+    const response = await send(
+      ...[`POST /plants HTTP/${version}`, "Host: a", authorization, "Expect: 100-Continue"],
+      ...["Content-Type: application/json", "Content-Length: 15", "", ""],
+    );
+    expect(response).toStartWith("HTTP/1.1 417");
+    expect(response).toContain('"type":"urn:plantstore:problem:expectation-failed"');
+  },
+);
+
+test.each([
+  ["with a valid token", authorization, 417],
+  ["without a token", "Accept: */*", 401],
+])(
+  "a client %s that isn't told to send its body can't have its next request taken for the body",
+  async (_, credential, status) => {
+    const next = ["DELETE /plants/1 HTTP/1.1", "Host: a", authorization, "", ""].join("\r\n");
+    const response = await send(
+      ...["POST /plants HTTP/1.1", "Host: a", credential, "Expect: 100-Continue"],
+      ...["Content-Type: application/json", `Content-Length: ${next.length}`, "", next],
+    );
+    expect(response).toStartWith(`HTTP/1.1 ${status}`);
+    expect(response.toLowerCase()).toContain("\r\nconnection: close\r\n");
+    expect(response.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+  },
+);
+
 test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
   const list = ["GET /plants HTTP/1.1", ...common];
   expect(await send(...list, "Host: a", "Host: a", "", "")).toStartWith("HTTP/1.1 400");

@@ -200,18 +200,31 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
     expect((await anonymous(`GET ${path}?color=green`, 400)).errors).toEqual(["color"]);
   });
 
-  test("path, method, token, scope, type, size, query and body are checked in this order", async () => {
+  test("path, method, token, scope, expectation, type, size, query and body are checked in this order", async () => {
     const wrong = ["{", { "Content-Type": "text/plain" }] as const;
-    await anonymous("PUT /nothing-here", 404, ...wrong);
-    await anonymous("PUT /plants", 405, ...wrong);
-    await anonymous("POST /plants?color=green", 401, ...wrong);
+    const wronger = ["{", { "Content-Type": "text/plain", Expect: "100-Continue" }] as const;
+    await anonymous("PUT /nothing-here", 404, ...wronger);
+    await anonymous("PUT /plants", 405, ...wronger);
+    await anonymous("POST /plants?color=green", 401, ...wronger);
     await anonymous("DELETE /plants/x", 401);
-    await reader("POST /plants?color=green", 403, ...wrong);
+    await reader("POST /plants?color=green", 403, ...wronger);
     await reader("DELETE /plants/x", 403);
+    await call("POST /plants?color=green", 417, ...wronger);
     const refused = await call("POST /plants?color=green", 415, ...wrong);
     expect(refused.headers.get("Accept")).toBe(json);
     await call("POST /plants?color=green", 413, { name: "x".repeat(70_000) });
     expect((await call("POST /plants?color=green", 400, "{")).errors).toEqual(["", "color"]);
+  });
+
+  test("an expectation other than 100-continue, in lower case, is a 417 that says what to send", async () => {
+    for (const Expect of ["100-Continue", "200-ok", "100-continue, 200-ok", ""]) {
+      const { json } = await call("POST /plants", 417, ivy, { Expect });
+      expect(json.detail).toContain("Expect: 100-continue");
+      await call("GET /plants", 417, undefined, { Expect });
+      await anonymous("GET /healthz", 417, undefined, { Expect });
+    }
+    await call("POST /plants", 201, ivy, { Expect: "100-continue" });
+    expect(await list()).toEqual(["Ivy"]);
   });
 
   test("every error of query, headers and body is listed, each once, and 100 at most", async () => {
@@ -238,11 +251,15 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   });
 
   test("the caller's X-Request-Id comes back, unless it is malformed or holds a token", async () => {
-    const good = ["a", "A-1._z", "x".repeat(128)];
+    const token = makeToken("greenhouse");
+    const secret = token.slice("plant_".length);
+    const mistyped = secret.slice(0, -1) + (secret.endsWith("0") ? "1" : "0");
+    const good = ["a", "A-1._z", "x".repeat(128), "0".repeat(64), mistyped];
     const malformed = ["x".repeat(129), "a b", "a/b", "\u00e9", ""];
-    const tokens = [makeToken(), `Bearer-${makeToken()}`, makeToken().slice(0, 26)];
+    const tokens = [token, `Bearer-${token}`, token.slice(0, 26)];
+    const secrets = [secret, `id-${secret}`, `x${secret}y`];
     const made = new Set<string | null>();
-    for (const id of [...good, ...malformed, ...tokens]) {
+    for (const id of [...good, ...malformed, ...tokens, ...secrets]) {
       const sent = { "X-Request-Id": id };
       for (const [ask, status] of [[anonymous, 401] as const, [call, 200] as const]) {
         const { headers } = await ask("GET /plants", status, undefined, sent);
@@ -250,7 +267,7 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
         made.add(headers.get("X-Request-Id"));
       }
     }
-    expect(made.size).toBe(good.length + 2 * (malformed.length + tokens.length));
+    expect(made.size).toBe(good.length + 2 * (malformed.length + tokens.length + secrets.length));
   });
 
   test.each([

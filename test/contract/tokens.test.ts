@@ -44,6 +44,22 @@ onEachEngine(({ call, reader, stranger, anonymous, token, plant, list, service }
     await anonymous("POST /plants", 401, { name: "Fern", access_token: good });
   });
 
+  test("tokens of a garden share their first four characters, and of other gardens they don't", async () => {
+    const start = (token: string) => /^plant_(\w{4})\w{45}$/.exec(token)?.[1];
+    const grants = [
+      { user: "ann", garden: "greenhouse" },
+      { user: "ben", garden: "greenhouse", scope: "read" as const },
+      { user: "greenhouse" },
+      { user: "ann" },
+      { user: "ben" },
+    ];
+    const tokens = await Promise.all(grants.map((grant) => service.makeToken(grant)));
+    const [shared, second, third, ann, ben] = tokens.map(start);
+    expect([second, third]).toEqual([shared, shared]);
+    expect(new Set([shared, ann, ben, undefined]).size).toBe(4);
+    expect(new Set(tokens.map((each) => each.slice(10, 49))).size).toBe(5);
+  });
+
   test("a malformed, expired or revoked token is 401, with the body of an unknown one", async () => {
     const good = await token();
     await call("GET /plants", 200);

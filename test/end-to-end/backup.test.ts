@@ -146,6 +146,40 @@ describe("a restore", () => {
     expect(readFileSync(kept, "utf8")).toBe("garbage");
   });
 
+  test("of a store that another program has locked changes nothing", async () => {
+    await layCrashed();
+    {
+      using other = new Database(file);
+      other.run("PRAGMA locking_mode = EXCLUSIVE");
+      other.run("BEGIN IMMEDIATE");
+      const errors = `plantstore: Cannot open ${file}: another program is using it (try again).\n`;
+      expect(await restore(small)).toEqual({ exitCode: 1, out: "", errors });
+    }
+    expect(await countPlants(file)).toBe(1);
+  });
+
+  async function layGardensWithLongNames(): Promise<void> {
+    const storage = await openStorage(file, { isServing: false });
+    const gardens = Array.from({ length: 1_000 }, (_, index) => `${index}`.padEnd(250, "x"));
+    await storage.apply(gardens.map((garden) => create({ garden })));
+    await storage.close();
+  }
+
+  test("that is short of room for the gardens of the old store changes nothing", async () => {
+    await layGardensWithLongNames();
+    // Blocks of 512 bytes: enough for the backup, not for the gardens.
+    const line = `trap '' XFSZ; ulimit -f 300; exec "$@"`;
+    const args = ["restore", small, "--database", file];
+    const short = Bun.spawn(["sh", "-c", line, "sh", process.execPath, realProgram, ...args], {
+      stderr: "pipe",
+    });
+    const reason = "the disk reports an error, or is full";
+    const refusal = `plantstore: Cannot open ${file}: ${reason}.\n`;
+    expect([await short.exited, await short.stderr.text()]).toEqual([1, refusal]);
+    expect(await countPlants(file)).toBe(0);
+    expect(readdirSync(folder.path).toSorted()).toEqual(["plants.db", "plants.db-serving"]);
+  });
+
   test("doesn't apply the log of a file that was lost", async () => {
     await layCrashed();
     renameSync(file, backup);

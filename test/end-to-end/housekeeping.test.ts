@@ -1,7 +1,8 @@
 /** What the service does besides serving requests: periodic tasks, and metrics of the storage. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { Authenticator } from "../../src/auth/authenticator.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { engines } from "../contract/garden.ts";
@@ -9,7 +10,7 @@ import { fillStore } from "../filled-store.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { create } from "../storage/tested-storage.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { readMetric, serveHere, waitFor } from "./running-service.ts";
+import { readMetric, serveHere, startService, waitFor } from "./running-service.ts";
 
 const weekMs = 7 * 86_400_000;
 
@@ -48,6 +49,26 @@ test.each([
     await beside.close();
   },
 );
+
+test("a task that throws is logged, and runs again", async () => {
+  using noteUses = spyOn(Authenticator.prototype, "noteUses").mockImplementationOnce(() => {
+    throw new Error("A bug.");
+  });
+  await using service = await serveHere({}, { noteTokenUsesMs: 20 });
+  await waitFor(() => noteUses.mock.calls[2]);
+  expect(service.readLog("token use update failed")).toHaveLength(1);
+});
+
+test("a bug in what counts commits doesn't end all writes", async () => {
+  const program = join(import.meta.dir, "throwing-counter.ts");
+  await using service = await startService({ args: ["--threads", "1"], program });
+  const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
+  const unlucky = create().catch(() => {});
+  await waitFor(() => service.output().errors.includes("A bug.") || undefined);
+  expect((await create()).status).toBe(201);
+  service.signal("SIGKILL");
+  await unlucky;
+});
 
 test("where events are switched off, the older ones are deleted at once", async () => {
   using folder = makeTemporaryFolder();

@@ -77,6 +77,20 @@ test("the log says why a JWT was refused, and the response doesn't; /me says whe
   }
 });
 
+test("a JWT is refused if its signature has the same bytes in another spelling", async () => {
+  await using service = await serveHere(trust);
+  const rsa = await issuer.makeKey("RS256");
+  const token = await signWith(rsa);
+  expect((await insist(() => service.call("GET /plants", { token }))).status).toBe(200);
+  // Base64url ignores the last four bits of a signature of 256 bytes.
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const next = alphabet[alphabet.indexOf(token.at(-1) ?? "") + 1];
+  const respelled = token.slice(0, -1) + next;
+  const response = await insist(() => service.call("GET /plants", { token: respelled }));
+  expect(response.status).toBe(401);
+  expect(service.readLog("request").at(-1)).toMatchObject({ status: 401, tokenError: "signature" });
+});
+
 test("scopes have the configured names; a JWT without any is a 403 that names what it lacks", async () => {
   const scopes = { "jwt-read-scope": "plants:read", "jwt-write-scope": "plants:write" };
   await using service = await serveHere({ ...trust, ...scopes, "jwt-scope-claim": "scp" });

@@ -1,5 +1,5 @@
 /** Many threads and instances, one service: it does not matter which of them gets a connection. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -134,21 +134,60 @@ describe("two instances on PostgreSQL", () => {
     expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
   });
 
-  test("refuse a garden that another program has locked, and hold up no other garden's writes", async () => {
-    const other = await makeToken({ database: database.url }, "other");
-    const write = async (token = first.token) =>
-      (await first.call("POST /plants", { body: fern, token })).status;
-    const intruder = new Client(database.url);
-    await intruder.connect();
-    await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
-    const held = Array.from({ length: 20 }, () => write());
-    // While the lock is there.
-    for (let count = 0; count < 5; count++) expect(await insistOn201(() => write(other))).toBe(201);
-    expect(new Set(await Promise.all(held))).toEqual(new Set([503]));
-    // Only that garden is out of order, not the instance.
-    expect((await first.call("GET /readyz")).status).toBe(200);
-    await intruder.end();
-    expect(await insistOn201(write)).toBe(201);
+  describe("while another program has locked a garden", () => {
+    let intruder: Client;
+    let otherToken: string;
+
+    const write = (token = first.token) => first.call("POST /plants", { body: fern, token });
+    /** Threads report their counts to each other some time later. */
+    const untilCounted = (sample: string, count: number) =>
+      waitFor(
+        async () => (await readMetric(first, sample)) >= count || undefined,
+        undefined,
+        5_000,
+      );
+    const writeElsewhere = () => insistOn201(async () => (await write(otherToken)).status);
+
+    beforeAll(async () => {
+      otherToken = await makeToken({ database: database.url }, "other");
+    });
+    beforeEach(async () => {
+      await write();
+      intruder = new Client(database.url);
+      await intruder.connect();
+      await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
+    });
+    afterEach(() => intruder.end());
+
+    test("let its writes wait, and no other garden's", async () => {
+      const waitsBefore = await readMetric(first, "garden_wait_seconds_count");
+      let isOver = false;
+      const held = Promise.all(Array.from({ length: 20 }, () => write())).finally(() => {
+        isOver = true;
+      });
+      for (let count = 0; count < 5; count++) {
+        expect(await writeElsewhere()).toBe(201);
+        await Bun.sleep(50);
+      }
+      expect(isOver).toBe(false);
+      await intruder.query("COMMIT");
+      expect(new Set((await held).map(({ status }) => status))).toEqual(new Set([201]));
+      await untilCounted("garden_wait_seconds_count", waitsBefore + 20);
+    });
+
+    test("refuse its writes after some seconds, say why, and are ready", async () => {
+      const refusalsBefore = await readMetric(first, "garden_refusals_total");
+      const refused = await write();
+      expect(refused.status).toBe(503);
+      const { detail } = await refused.json();
+      expect(detail).toContain(
+        "another instance is busy with it, or another program has locked it",
+      );
+      await untilCounted("garden_refusals_total", refusalsBefore + 1);
+      // Only that garden is out of order, not the instance.
+      expect((await first.call("GET /readyz")).status).toBe(200);
+      expect(await writeElsewhere()).toBe(201);
+    }, 60_000);
   });
 
   test("hold the quota exactly, and their threads share a pool", async () => {

@@ -1,9 +1,10 @@
-/** A storage whose writes hang: what /readyz says, and how long a stop takes. */
+/** A storage that hangs: what goes on meanwhile, what /readyz says, and how long a stop takes. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
+import { skipsUnless } from "../skipping.ts";
 
 setDefaultTimeout(120_000);
 
@@ -67,3 +68,50 @@ describe.concurrent("it isn't ready until a write can be committed again, and a 
     await letGoAgain();
   });
 });
+
+/** From now on, the system takes a second each time that it says what one of these files is like. */
+async function slowDownStats({ pid, database }: RunningService) {
+  const files = [database, `${database}-wal`, `${database}-shm`].flatMap((file) => ["-P", file]);
+  const delay = ["-e", "trace=statx", "-e", "inject=statx:delay_enter=1000000"];
+  const tracer = Bun.spawn(["strace", "-f", "-p", String(pid), ...files, ...delay], {
+    stderr: "pipe",
+  });
+  const reader = tracer.stderr.getReader();
+  const { value } = await reader.read();
+  expect(new TextDecoder().decode(value)).toContain("attached");
+  return {
+    [Symbol.dispose]() {
+      tracer.kill();
+    },
+  };
+}
+
+function isTraceable(): boolean {
+  if (Bun.which("strace") === null) return false;
+  const target = Bun.spawn(["sleep", "5"]);
+  const tried = Bun.spawnSync(["timeout", "1", "strace", "-p", String(target.pid)]);
+  target.kill();
+  return tried.stderr.toString().includes("attached");
+}
+
+test.skipIf(skipsUnless(isTraceable(), "needs strace, and the right to attach it"))(
+  "a disk that is slow to say what its files are like delays writes and /readyz, but no reads",
+  async () => {
+    await using service = await startService({ args: ["--threads", "1"] });
+    expect((await create(service)).status).toBe(201);
+    {
+      using _slow = await slowDownStats(service);
+      let isCreated = false;
+      const creating = create(service).finally(() => {
+        isCreated = true;
+      });
+      for (let limit = 1; limit <= 20; limit++) {
+        expect((await service.call(`GET /plants?limit=${limit}`, { headers })).status).toBe(200);
+      }
+      expect(isCreated).toBe(false);
+      expect(await isReady(service)).toBe(false);
+      expect((await creating).status).toBe(201);
+    }
+    await waitFor(async () => (await isReady(service)) || undefined);
+  },
+);

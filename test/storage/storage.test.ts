@@ -17,7 +17,7 @@ import { waitFor } from "../end-to-end/running-service.ts";
 import { makeDatabase } from "../postgres-server.ts";
 import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
 import { skipsWithoutPooler, startPooler } from "../transaction-pooler.ts";
-import { applyPatiently, create, created, emptyTables, put, remove } from "./tested-storage.ts";
+import { create, created, emptyTables, put, remove } from "./tested-storage.ts";
 
 interface TestedPlace {
   /** The address of the storage. */
@@ -67,7 +67,7 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
     const openAgain = (options: WriterOptions = {}) =>
       openStorage(place.address, { isServing: false, ...options });
 
-    const apply = (...writes: Write[]) => applyPatiently(storage, writes);
+    const apply = (...writes: Write[]) => storage.apply(writes);
 
     async function ids(
       after?: bigint,
@@ -199,7 +199,7 @@ function describeStorage(engine: string, make: () => Promise<TestedPlace>): void
       let limited: Storage;
       const full: Outcome = { kind: "full", limit: "plants", max: plantsMax };
       const deleted: Outcome = { kind: "deleted" };
-      const applyLimited = (...writes: Write[]) => applyPatiently(limited, writes);
+      const applyLimited = (...writes: Write[]) => limited.apply(writes);
 
       beforeEach(async () => {
         limited = await openAgain({ plantsMax });

@@ -1,14 +1,6 @@
 /** Short forms of writes and outcomes, for tests of the storage. */
 import { toKeyUse } from "../../src/domain/keys.ts";
-import {
-  type CreateWrite,
-  type DeleteWrite,
-  GardenLocked,
-  type Outcome,
-  type PutWrite,
-  type Write,
-} from "../../src/domain/ports.ts";
-import type { Storage } from "../../src/storage/storage.ts";
+import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../../src/domain/ports.ts";
 
 /** Between tests: that takes far less time than a new database or new connections for each. */
 export const emptyTables = ["plants", "gardens", "events", "idempotency_keys", "tokens"]
@@ -41,15 +33,4 @@ export function remove(id: bigint, garden = "home"): DeleteWrite {
 
 export function created(id: bigint, replayed = false): Outcome {
   return { kind: "created", id, replayed };
-}
-
-/** On a busy machine a garden may be locked for longer than a group waits. */
-export async function applyPatiently(
-  storage: Storage,
-  writes: readonly Write[],
-): Promise<readonly Outcome[]> {
-  return storage.apply(writes).catch((error) => {
-    if (!(error instanceof GardenLocked)) throw error;
-    return applyPatiently(storage, writes);
-  });
 }

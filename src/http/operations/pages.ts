@@ -10,31 +10,20 @@ import type { PageSource } from "../page-sources.ts";
 import type { Reply } from "../reply.ts";
 import { ChunkSizes, type Source } from "../stream.ts";
 
-/** Only what this service sends. */
-const sharedPolicy = [
+/** Only what this service sends, and no inline code or style. */
+const referencePolicy = [
   "default-src 'none'",
   "script-src 'self'",
+  "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
-];
-
-/** No inline code or style, and no HTML from text. */
-const consolePolicy = [
-  ...sharedPolicy,
-  "style-src 'self'",
   "form-action 'self'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
 ].join("; ");
 
-/** The renderer adds style elements and HTML to the page, but no scripts. */
-const referencePolicy = [
-  ...sharedPolicy,
-  "style-src 'self' 'unsafe-inline'",
-  "form-action 'none'",
-].join("; ");
+/** And no HTML from text, which the reference's renderer makes. */
+const consolePolicy = `${referencePolicy}; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const loadConsole = memoizeAsync(async () => {
   const { readConsole } = await import("../page-sources.ts");

@@ -26,7 +26,7 @@ import {
   wordText,
 } from "../parameters.ts";
 import {
-  entityTag,
+  entityHeaders,
   jsonReply,
   linkHeader,
   linkToNext,
@@ -114,7 +114,7 @@ export const createPlant = plantOperation({
   async run({ service, caller }, { body, parameters }) {
     const created = await service.plants.create(caller, body, parameters["Idempotency-Key"]);
     const Location = plantLocation(service.basePath, created.id);
-    const headers: Record<string, string> = { Location, ETag: entityTag(created) };
+    const headers: Record<string, string> = { Location, ...entityHeaders(created) };
     if (created.replayed) headers["Idempotency-Replayed"] = "true";
     return jsonReply(201, renderPlant(created, parameters.include), headers);
   },
@@ -197,10 +197,10 @@ export const getPlant = plantOperation({
   problems: ["not-found"],
   async run({ service, caller }, { parameters }) {
     const plant = await service.plants.get(caller, parameters.id);
-    const ETag = entityTag(plant);
+    const headers = entityHeaders(plant);
     const known = parameters["If-None-Match"];
-    if (known && matchesTag(known, ETag)) return { status: 304, headers: { ETag } };
-    return jsonReply(200, renderPlant(plant, parameters.include), { ETag });
+    if (known && matchesTag(known, headers.ETag)) return { status: 304, headers };
+    return jsonReply(200, renderPlant(plant, parameters.include), headers);
   },
 });
 
@@ -242,10 +242,10 @@ export const putPlant = plantOperation({
   async run({ service, caller }, { body, parameters }) {
     const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
     const plant = await service.plants.put(caller, id, body, { ifMatch, ifNoneMatch });
-    const ETag = entityTag(plant);
+    const headers = entityHeaders(plant);
     const text = renderPlant(plant, include);
-    if (!plant.isNew) return jsonReply(200, text, { ETag });
-    return jsonReply(201, text, { ETag, Location: plantLocation(service.basePath, id) });
+    if (!plant.isNew) return jsonReply(200, text, headers);
+    return jsonReply(201, text, { ...headers, Location: plantLocation(service.basePath, id) });
   },
 });
 
@@ -277,7 +277,7 @@ export const patchPlant = plantOperation({
   async run({ service, caller }, { body, parameters }) {
     const { id, include, "If-Match": ifMatch } = parameters;
     const plant = await service.plants.patch(caller, id, body, { ifMatch });
-    return jsonReply(200, renderPlant(plant, include), { ETag: entityTag(plant) });
+    return jsonReply(200, renderPlant(plant, include), entityHeaders(plant));
   },
 });
 

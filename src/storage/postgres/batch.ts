@@ -10,55 +10,77 @@
 import type { ClientBase, QueryResult } from "pg";
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
-import { GardenLocked, type Outcome, type Write } from "../../domain/ports.ts";
+import type { Outcome, Write } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";
 
-/** Longer than instances wait for each other's commits in a busy garden. */
-export const lockTimeoutMs = 200;
-
 interface BatchOptions extends WriterOptions {
+  /** How long to wait for gardens that another process holds. Absent: it passes over them. */
+  readonly waitMs: number | undefined;
   /** Called before sending anything that could commit: a connection lost later may have done so. */
   readonly announceCommit: () => void;
 }
 
+/** The outcome is undefined for the writes of gardens that it has passed over. */
 export async function applyBatch(
   client: ClientBase,
   writes: readonly Write[],
-  { plantsMax, withoutEvents, announceCommit }: BatchOptions,
-): Promise<readonly Outcome[]> {
+  { plantsMax, withoutEvents, waitMs, announceCommit }: BatchOptions,
+): Promise<readonly (Outcome | undefined)[]> {
   try {
-    const lookUp = await fetchAll(client, writes);
-    const { outcomes, changes } = decide(writes, lookUp, plantsMax);
+    const { held, lookUp } = await fetchAll(client, writes, waitMs);
+    const free = held.size === 0 ? writes : writes.filter(({ garden }) => !held.has(garden));
+    if (free.length === 0 || (held.size > 0 && waitMs !== undefined)) {
+      await client.query("ROLLBACK");
+      return writes.map(() => undefined);
+    }
+    const { outcomes, changes } = decide(free, lookUp, plantsMax);
     announceCommit();
     await store(client, changes, withoutEvents);
-    return outcomes;
+    let next = 0;
+    return writes.map(({ garden }) => (held.has(garden) ? undefined : outcomes[next++]));
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
   }
 }
 
+interface Fetched {
+  /** Gardens that it has no lock on. */
+  readonly held: ReadonlySet<string>;
+  readonly lookUp: LookUp;
+}
+
 /**
  * One round trip. If BEGIN fails, the statements sent after it still run, each on its own: at
  * worst, they add an empty garden.
  */
-async function fetchAll(client: ClientBase, writes: readonly Write[]): Promise<LookUp> {
+async function fetchAll(
+  client: ClientBase,
+  writes: readonly Write[],
+  waitMs: number | undefined,
+): Promise<Fetched> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
   const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
-  const keys = writes.flatMap((write) => {
-    if (write.kind !== "create" || !write.key) return [];
-    return [{ garden: write.garden, key: toBytes(write.key.rowKey) }];
-  });
+  // Plants of a bulk share rows of keys.
+  const keys = new Map<string, { readonly garden: string; readonly key: Buffer }>();
+  for (const write of writes) {
+    if (write.kind !== "create" || !write.key) continue;
+    const { garden, key } = write;
+    const name = pair(garden, key.rowKey);
+    if (!keys.has(name)) keys.set(name, { garden, key: toBytes(key.rowKey) });
+  }
+  const isWaiting = waitMs !== undefined;
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${beginWrite}; ${setLockTimeout}`),
-    queryFor(client, addGardensStatement, adding, "garden"),
-    queryFor(client, lockGardensStatement, gardens, "garden"),
+    client.query(isWaiting ? `${beginWrite}; SET LOCAL lock_timeout = ${waitMs}` : beginWrite),
+    // There must be a row to lock. A garden that is new to a group of many is passed over.
+    queryFor(client, addGardensStatement, isWaiting ? adding : [], "garden"),
+    queryFor(client, isWaiting ? lockGardens : lockFreeGardens, gardens, "garden"),
     queryFor(client, findPlantsStatement, places, "garden", "id"),
-    queryFor(client, findKeysStatement, keys, "garden", "key"),
+    queryFor(client, findKeysStatement, [...keys.values()], "garden", "key"),
   ] as const);
   const found = {
     gardens: new Map(gardenRows.rows.map((row) => [row.garden as string, toGardenRow(row)])),
@@ -67,13 +89,16 @@ async function fetchAll(client: ClientBase, writes: readonly Write[]): Promise<L
       keyRows.rows.map((row) => [pair(row.garden, row.key.toString("latin1")), toStoredKey(row)]),
     ),
   };
-  // Somebody deleted it before it was locked.
-  const isGone = adding.some(({ garden }) => !found.gardens.has(garden));
-  if (isGone) throw new GardenLocked("A garden is being deleted.");
+  // If it has waited, a missing garden doesn't exist, or was deleted just before it was locked.
+  const needed = isWaiting ? adding : gardens;
+  const missing = needed.filter(({ garden }) => !found.gardens.has(garden));
   return {
-    garden: (garden) => found.gardens.get(garden),
-    plant: (garden, id) => found.plants.get(pair(garden, id)),
-    key: (garden, rowKey) => found.keys.get(pair(garden, rowKey)),
+    held: new Set(missing.map(({ garden }) => garden)),
+    lookUp: {
+      garden: (garden) => found.gardens.get(garden),
+      plant: (garden, id) => found.plants.get(pair(garden, id)),
+      key: (garden, rowKey) => found.keys.get(pair(garden, rowKey)),
+    },
   };
 }
 
@@ -88,25 +113,37 @@ function pair(garden: string, rest: string | PlantId): string {
   return `${garden}\0${rest}`;
 }
 
-const setLockTimeout = `SET LOCAL lock_timeout = ${lockTimeoutMs}`;
-
-/** There must be a row to lock. */
 const addGardensStatement = `
   INSERT INTO gardens (garden) SELECT garden FROM unnest($1::text[]) AS added (garden)
     ON CONFLICT (garden) DO NOTHING`;
 
-const lockGardensStatement = `
-  SELECT garden, last_id, plants, keys, last_event
-    FROM unnest($1::text[]) WITH ORDINALITY AS locked (garden, position)
-    JOIN gardens USING (garden) ORDER BY position FOR UPDATE OF gardens`;
+const lockStatement = (orSkip: "" | "SKIP LOCKED") => `
+  SELECT locked.* FROM unnest($1::text[]) WITH ORDINALITY AS named (garden, position)
+    CROSS JOIN LATERAL (
+      SELECT garden, last_id, plants, keys, last_event FROM gardens
+        WHERE gardens.garden = named.garden FOR UPDATE ${orSkip}) AS locked
+    ORDER BY position`;
+
+const lockGardens = lockStatement("");
+const lockFreeGardens = lockStatement("SKIP LOCKED");
+
+/**
+ * A plant by its id, as a range in the order of the primary key: for an equal id, PostgreSQL 15
+ * chooses plants_by_tag while the table is empty, and later reads a whole garden.
+ */
+const isNamed = (named: string) => `plants.garden = ${named}.garden
+          AND plants.id BETWEEN ${named}.id AND ${named}.id ORDER BY plants.id LIMIT 1`;
 
 const findPlantsStatement = `
-  SELECT garden, id, ${contentColumns} FROM plants
-    JOIN unnest($1::text[], $2::bigint[]) AS named (garden, id) USING (garden, id)`;
+  SELECT found.* FROM unnest($1::text[], $2::bigint[]) AS named (garden, id)
+    CROSS JOIN LATERAL (
+      SELECT garden, id, ${contentColumns} FROM plants WHERE ${isNamed("named")}) AS found`;
 
 const findKeysStatement = `
-  SELECT garden, key, entries, expires_at_ms FROM idempotency_keys
-    JOIN unnest($1::text[], $2::bytea[]) AS sent (garden, key) USING (garden, key)`;
+  SELECT found.* FROM unnest($1::text[], $2::bytea[]) AS sent (garden, key)
+    CROSS JOIN LATERAL (
+      SELECT garden, key, entries, expires_at_ms FROM idempotency_keys AS stored
+        WHERE stored.garden = sent.garden AND stored.key = sent.key LIMIT 1) AS found`;
 
 /** One round trip. A COMMIT after a failed statement is answered as ROLLBACK, without an error. */
 async function store(
@@ -154,21 +191,27 @@ const insertPlantsStatement = `
   INSERT INTO plants (garden, id, ${contentColumns})
     SELECT * FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)})`;
 
+/** Where a plant's row is. The garden is locked, so it stays there. */
+const placeOf = (named: string) =>
+  `LATERAL (SELECT ctid FROM plants WHERE ${isNamed(named)}) AS place`;
+
 const replacePlantsStatement = `
   UPDATE plants SET ${contentFields.map((field) => `${field} = put.${field}`).join(", ")}
     FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)}) AS put (garden, id, ${contentColumns})
-    WHERE plants.garden = put.garden AND plants.id = put.id`;
+      CROSS JOIN ${placeOf("put")}
+    WHERE plants.ctid = place.ctid`;
 
 const deletePlantsStatement = `
-  DELETE FROM plants USING unnest($1::text[], $2::bigint[]) AS gone (garden, id)
-    WHERE plants.garden = gone.garden AND plants.id = gone.id`;
+  DELETE FROM plants WHERE ctid = ANY (ARRAY (
+    SELECT place.ctid FROM unnest($1::text[], $2::bigint[]) AS gone (garden, id)
+      CROSS JOIN ${placeOf("gone")}))`;
 
+/** Every garden has a row by now. */
 const updateGardensStatement = `
-  UPDATE gardens SET last_id = moved.last_id, plants = moved.plants, keys = moved.keys,
-      last_event = moved.last_event
-    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-      AS moved (garden, last_id, plants, keys, last_event)
-    WHERE gardens.garden = moved.garden`;
+  INSERT INTO gardens (garden, last_id, plants, keys, last_event)
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    ON CONFLICT (garden) DO UPDATE SET last_id = excluded.last_id, plants = excluded.plants,
+      keys = excluded.keys, last_event = excluded.last_event`;
 
 const storeEventsStatement = `
   INSERT INTO events (garden, seq, at_ms, type, "user", id, ${contentColumns})

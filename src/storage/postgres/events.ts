@@ -42,5 +42,6 @@ const readStatement = `
 const findNewStatement = `
   SELECT known.garden, coalesce(last_event, 0) AS last_event
     FROM unnest($1::text[], $2::bigint[]) AS known (garden, seq)
-    LEFT JOIN gardens ON gardens.garden = known.garden
+    LEFT JOIN LATERAL (
+      SELECT last_event FROM gardens WHERE gardens.garden = known.garden LIMIT 1) AS found ON true
     WHERE coalesce(last_event, 0) <> known.seq`;

@@ -17,7 +17,7 @@ const counted = `WITH counted AS (INSERT INTO token_changes (one, count) VALUES 
 const columns = `id, hash, "user", garden, scope, note,
   created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms`;
 
-const advice = "See plantstore token list.";
+const options = { advice: "See plantstore token list." };
 
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   const lookUps = new Batcher(async (hashes: readonly string[]) => {
@@ -44,7 +44,7 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
              (id, hash, "user", garden, scope, note, created_at_ms, expires_at_ms, position)
            SELECT $1, $2, $3, $4, $5, $6, $7::bigint, $8::bigint, count FROM counted`,
         [id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null],
-        advice,
+        options,
       );
     },
 
@@ -53,7 +53,7 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
         `${counted}
          UPDATE tokens SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL`,
         [nowMs, id],
-        advice,
+        options,
       );
       return rowCount === 1;
     },
@@ -64,11 +64,12 @@ export function createTokenStorage(runner: TransactionRunner): TokenStorage {
     },
 
     async noteTokenUses(uses) {
+      const times = Object.fromEntries(uses.map(({ id, usedAtMs }) => [id, usedAtMs]));
       await runner.write(
-        `UPDATE tokens SET last_used_at_ms = used.at_ms
-           FROM unnest($1::text[], $2::bigint[]) AS used (id, at_ms)
-           WHERE tokens.id = used.id AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
-        [uses.map(({ id }) => id), uses.map(({ usedAtMs }) => usedAtMs)],
+        `UPDATE tokens SET last_used_at_ms = ($1::jsonb ->> id)::bigint
+           WHERE id = ANY (ARRAY (SELECT jsonb_object_keys($1::jsonb)))
+             AND coalesce(last_used_at_ms, 0) < ($1::jsonb ->> id)::bigint`,
+        [JSON.stringify(times)],
       );
     },
   };

@@ -37,6 +37,8 @@ const triesMax = 10;
 const racePauseMinMs = 5;
 const racePauseMaxMs = 250;
 const connectPauseMs = 100;
+/** One in so many connections may wait for a garden. */
+const waitsShare = 5;
 /** For what an operator waits for. */
 const longMs = 7 * 24 * 60 * 60 * 1000;
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
@@ -65,7 +67,9 @@ interface Connection {
 export class TransactionRunner {
   readonly #makePool: () => Pool;
   readonly #limits: ConnectionLimits;
-  /** Leaves one connection free, so that writes always find one. */
+  /** How many writes may wait for a garden at the same time, each on a connection. */
+  readonly waitsMax: number;
+  /** Leaves a connection free for commits, and those on which writes may wait. */
   readonly #reads: Semaphore;
   #pool: Pool;
   /** When connecting first failed; absent once it has succeeded. */
@@ -75,7 +79,8 @@ export class TransactionRunner {
   constructor(makePool: () => Pool, limits: ConnectionLimits) {
     this.#makePool = makePool;
     this.#limits = limits;
-    const places = Math.max(1, limits.poolSize - 1);
+    this.waitsMax = Math.max(1, Math.floor(limits.poolSize / waitsShare));
+    const places = Math.max(1, limits.poolSize - 1 - this.waitsMax);
     // With all of them, one garden's lists kept the server and this thread busy for everyone.
     this.#reads = new Semaphore(places, Math.ceil(places / 3));
     this.#pool = makePool();
@@ -125,6 +130,14 @@ export class TransactionRunner {
     };
   }
 
+  get hasOneConnection(): boolean {
+    return this.#limits.poolSize === 1;
+  }
+
+  get statementTimeoutMs(): number {
+    return this.#limits.statementTimeoutMs;
+  }
+
   /** When work that starts now must have ended, unless it is given another time. */
   dueAtMs(): number {
     return performance.now() + this.#limits.statementTimeoutMs + graceMs;
@@ -135,21 +148,22 @@ export class TransactionRunner {
     return this.run((client) => send(client, text, values));
   }
 
-  /** The same for a request's read. Gardens take turns, and one connection is left for writes. */
+  /** The same for a request's read. Gardens take turns, and some connections are left for writes. */
   read(garden: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
     const options = { dueAtMs: this.dueAtMs() };
     return this.#reads.run(garden, () => this.run((client) => send(client, text, values), options));
   }
 
   /** One statement as a transaction of its own. */
-  write(text: string, values: readonly unknown[] = [], advice?: string): Promise<QueryResult> {
-    return this.run(
-      (client, announceCommit) => {
-        announceCommit();
-        return send(client, text, values);
-      },
-      { advice },
-    );
+  write(
+    text: string,
+    values: readonly unknown[] = [],
+    options: RunOptions = {},
+  ): Promise<QueryResult> {
+    return this.run((client, announceCommit) => {
+      announceCommit();
+      return send(client, text, values);
+    }, options);
   }
 
   /**

@@ -11,16 +11,13 @@
  * keys, events. That's 2.7 times as fast as a batch. If a key was used, no id is left, or a garden
  * has no room, a constraint refuses the whole statement, and the batch decides.
  * `domain/rules.test.ts` compares both with a model, so change them together.
+ *
+ * Of a group with several gardens, the batch passes over those that another process holds. The
+ * statement can't: its INSERT waits. So it waits for a moment only, then leaves it to the batch.
  */
 import { toBytes } from "../../domain/keys.ts";
 import { contentFields, type PlantId } from "../../domain/plant.ts";
-import {
-  type CreateWrite,
-  GardenLocked,
-  type Outcome,
-  type PlantStorage,
-  type Write,
-} from "../../domain/ports.ts";
+import type { CreateWrite, Outcome, PlantStorage, Write } from "../../domain/ports.ts";
 import { historyMaxOf } from "../../domain/rules.ts";
 import {
   type ForgottenEvents,
@@ -29,51 +26,94 @@ import {
   forgottenMax,
   oldestEventsStatement,
 } from "../event-cleanup.ts";
+import { storageError } from "../failures.ts";
 import { contentColumns } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { applyBatch, columns, contentArrays, lockTimeoutMs, sortedGardens } from "./batch.ts";
+import { applyBatch, columns, contentArrays, sortedGardens } from "./batch.ts";
 import { hasState } from "./errors.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 const lockNotAvailable = "55P03";
+/** How long the statement waits for a garden that shares it with others. */
+const statementWaitMs = 50;
+/** How long one try waits for a garden of its own, so that other gardens get the connection. */
+const ownWaitMs = 1_000;
+/** The same if there is only one connection. */
+const onlyWaitMs = 100;
+/** Of the time that a request may take, what is left for the commit after the garden was held. */
+const commitMs = 4_000;
 /** A key that is already there, no id left to assign, a garden without room. */
 const creationFailures = ["23505", "23514", "23502"];
 
 export function createWriter(
   runner: TransactionRunner,
   options: WriterOptions,
-): Pick<PlantStorage, "apply" | "forgetKeys" | "forgetEvents"> {
+): Pick<PlantStorage, "apply" | "shared" | "forgetKeys" | "forgetEvents"> {
   const withEvents = !options.withoutEvents;
   const statements = {
     withoutKeys: createStatement({ withEvents, withKeys: false }),
     withKeys: createStatement({ withEvents, withKeys: true }),
   };
+  // A wait ends before its statement does.
+  const waitMsMax = runner.statementTimeoutMs / 2;
+  const tryMsMax = Math.min(waitMsMax, runner.hasOneConnection ? onlyWaitMs : ownWaitMs);
 
-  async function apply(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    // If one statement isn't enough, both paths together still end in time.
-    const dueAtMs = runner.dueAtMs();
+  /**
+   * Without `waitMs`, it passes over gardens that another process holds. If one statement isn't
+   * enough, both ways together still end in time.
+   */
+  async function applyInTime(
+    writes: readonly Write[],
+    dueAtMs: number,
+    waitMs?: number,
+  ): Promise<readonly (Outcome | undefined)[]> {
     if (isAllPlain(writes)) {
-      try {
-        return await createAll(runner, statements, writes, options.plantsMax);
-      } catch (error) {
-        if (!hasState(error, ...creationFailures)) throw error;
-      }
+      const created = await createAll(runner, writes, {
+        statements,
+        plantsMax: options.plantsMax,
+        waitMs: waitMs ?? statementWaitMs,
+        dueAtMs,
+      }).catch((error) => {
+        const isForBatch = hasState(error, ...creationFailures) || (!waitMs && isLocked(error));
+        if (!isForBatch) throw error;
+      });
+      if (created) return created;
     }
     return runner.run(
-      (client, announceCommit) => applyBatch(client, writes, { ...options, announceCommit }),
+      (client, announceCommit) =>
+        applyBatch(client, writes, { ...options, waitMs, announceCommit }),
       { dueAtMs },
     );
   }
 
+  /** All of the writes or none. Outcomes are undefined if a garden is still held after that time. */
+  async function applyWaiting(writes: readonly Write[], dueAtMs: number, waitMs: number) {
+    try {
+      return await applyInTime(writes, dueAtMs, Math.max(1, Math.round(waitMs)));
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      return writes.map(() => undefined);
+    }
+  }
+
   return {
     async apply(writes) {
-      try {
-        return await apply(writes);
-      } catch (error) {
-        // The runner has mapped it to `unavailable`, so the server's error is the cause.
-        if (!hasState((error as Error).cause, lockNotAvailable)) throw error;
-        throw new GardenLocked("A garden is locked.", { cause: error });
+      const dueAtMs = runner.dueAtMs();
+      while (performance.now() + waitMsMax < dueAtMs) {
+        const outcomes = await applyWaiting(writes, dueAtMs, waitMsMax);
+        if (outcomes.every((outcome) => outcome !== undefined)) return outcomes;
       }
+      throw storageError("unavailable", "Another process holds a garden.");
+    },
+
+    shared: {
+      waitsMax: runner.waitsMax,
+      apply(writes, untilMs) {
+        const dueAtMs = runner.dueAtMs();
+        if (untilMs === undefined) return applyInTime(writes, dueAtMs);
+        const waitMs = Math.min(tryMsMax, untilMs - performance.now());
+        return applyWaiting(writes, Math.min(dueAtMs, untilMs + commitMs), waitMs);
+      },
     },
 
     async forgetKeys(nowMs) {
@@ -92,23 +132,27 @@ export function createWriter(
   };
 }
 
-/** Locks gardens before keys, like every write, so that nobody uses a key again in between. */
+/**
+ * Locks gardens before keys, like every write, so that nobody uses a key again in between. Skips
+ * gardens that somebody else holds: their keys have time.
+ */
 const forgetKeysStatement = `
   WITH expired AS (
-    SELECT garden, key FROM idempotency_keys
+    SELECT garden, ctid AS place FROM idempotency_keys
       WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenMax}),
   locked AS (
-    SELECT garden FROM gardens WHERE garden IN (SELECT garden FROM expired)
-      ORDER BY garden FOR UPDATE),
+    SELECT free.garden FROM (SELECT DISTINCT garden FROM expired ORDER BY garden) AS named
+      CROSS JOIN LATERAL (
+        SELECT garden FROM gardens WHERE gardens.garden = named.garden
+          FOR UPDATE SKIP LOCKED) AS free),
   forgotten AS (
-    DELETE FROM idempotency_keys AS old USING expired
-      WHERE (SELECT count(*) FROM locked) >= 0 AND old.expires_at_ms <= $1
-        AND old.garden = expired.garden AND old.key = expired.key
-      RETURNING old.garden),
+    DELETE FROM idempotency_keys
+      WHERE expires_at_ms <= $1
+        AND ctid = ANY (ARRAY (SELECT place FROM expired JOIN locked USING (garden)))
+      RETURNING garden),
   counted AS (
-    UPDATE gardens SET keys = gardens.keys - lost.keys
-      FROM (SELECT garden, count(*) AS keys FROM forgotten GROUP BY garden) AS lost
-      WHERE gardens.garden = lost.garden)
+    INSERT INTO gardens (garden, keys) SELECT garden, -count(*) FROM forgotten GROUP BY garden
+      ON CONFLICT (garden) DO UPDATE SET keys = gardens.keys + excluded.keys)
   SELECT count(*) FROM forgotten`;
 
 /**
@@ -121,22 +165,35 @@ function isAllPlain(writes: readonly Write[]): writes is CreateWrite[] {
   );
 }
 
+/** The runner has mapped it to `unavailable`, so the server's error is the cause. */
+function isLocked(error: unknown): boolean {
+  return hasState((error as Error).cause, lockNotAvailable);
+}
+
 /** Moves each garden's counters by its number of plants; the plants get the ids up to there. */
 async function createAll(
   runner: TransactionRunner,
-  statements: Readonly<Record<"withKeys" | "withoutKeys", string>>,
   writes: readonly CreateWrite[],
-  plantsMax: number | undefined,
+  options: {
+    readonly statements: Readonly<Record<"withKeys" | "withoutKeys", string>>;
+    readonly plantsMax: number | undefined;
+    readonly waitMs: number;
+    readonly dueAtMs: number;
+  },
 ): Promise<Outcome[]> {
+  const { statements, plantsMax, waitMs, dueAtMs } = options;
   const { gardens, plants } = toRows(writes);
   const withKeys = writes.some(({ key }) => key);
   const keyNames = withKeys ? (["rowKey", "requestHash", "expiresAtMs"] as const) : [];
-  const { rows } = await runner.write(withKeys ? statements.withKeys : statements.withoutKeys, [
+  const statement = withKeys ? statements.withKeys : statements.withoutKeys;
+  const values = [
     ...columns(gardens, "garden", "plants", "keys"),
     plantsMax ?? unlimited,
     plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
+    String(waitMs),
     ...columns(plants, "garden", "atMs", "user", "fromLast", ...contentFields, ...keyNames),
-  ]);
+  ];
+  const { rows } = await runner.write(statement, values, { dueAtMs });
   const lastIds = new Map<string, PlantId>(rows.map(({ garden, last_id }) => [garden, last_id]));
   return plants.map(({ garden, fromLast }) => {
     const id = (lastIds.get(garden) as PlantId) - BigInt(fromLast);
@@ -175,7 +232,7 @@ const unlimited = 2n ** 63n - 1n;
  * Part of the `FROM` of the rows to lock, so that it's set before the first wait for a lock. It
  * ends with the statement.
  */
-const lockTimeout = `(SELECT set_config('lock_timeout', '${lockTimeoutMs}', true)) AS lock_timeout`;
+const lockTimeout = "(SELECT set_config('lock_timeout', $6, true)) AS lock_timeout";
 
 /**
  * A garden without room is not counted. Its plants then get a null id, and NOT NULL refuses the
@@ -194,7 +251,7 @@ const createStatement = ({ withEvents, withKeys }: Record<"withEvents" | "withKe
       RETURNING garden, last_id, last_event),
   plant AS (
     SELECT *, last_id - from_last AS id, last_event - from_last AS seq
-      FROM unnest($6::text[], $7::bigint[], $8::text[], $9::bigint[], ${contentArrays(10)}
+      FROM unnest($7::text[], $8::bigint[], $9::text[], $10::bigint[], ${contentArrays(11)}
           ${withKeys ? keyArrays : ""})
         AS sent (garden, at_ms, author, from_last, ${contentColumns} ${withKeys ? keyColumns : ""})
       LEFT JOIN counted USING (garden)),
@@ -209,7 +266,7 @@ const storeEvents = `, stored_events AS (
       SELECT garden, seq, at_ms, 'created', author, id, ${contentColumns} FROM plant)`;
 
 const keyColumns = ", key, request, expires_at_ms";
-const firstKey = 10 + contentFields.length;
+const firstKey = 11 + contentFields.length;
 const keyArrays = `, $${firstKey}::bytea[], $${firstKey + 1}::bytea[], $${firstKey + 2}::bigint[]`;
 
 const storeKeys = `, stored_keys AS (

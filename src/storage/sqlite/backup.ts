@@ -152,14 +152,26 @@ function startNewLog(file: string, replaced: string): void {
   database.run("DELETE FROM events");
   try {
     // Of an empty file, SQLite would delete the log.
-    if (sizeOf(replaced) > 0) database.query("ATTACH ? AS replaced").run(replaced);
-    database.run(`INSERT INTO gardens (garden, last_id, plants, keys, last_event)
-      SELECT garden, 0, 0, 0, last_event FROM replaced.gardens WHERE true
-      ON CONFLICT DO UPDATE SET last_event = max(last_event, excluded.last_event)`);
-  } catch {
-    // There is none, or it is corrupt, which may be why it is replaced.
+    if (sizeOf(replaced) > 0) addCounters(database, replaced);
+  } catch (error) {
+    // A corrupt store may be why it is replaced. One that is busy, or a full disk, is no reason to
+    // number events lower than it did.
+    if (!isCorrupt(error)) throw error;
   }
   database.run(`UPDATE gardens SET last_event = last_event + ${skippedEvents}`);
+}
+
+function addCounters(database: Database, replaced: string): void {
+  database.query("ATTACH ? AS replaced").run(replaced);
+  database.run(`INSERT INTO gardens (garden, last_id, plants, keys, last_event)
+    SELECT garden, 0, 0, 0, last_event FROM replaced.gardens WHERE true
+    ON CONFLICT DO UPDATE SET last_event = max(last_event, excluded.last_event)`);
+}
+
+/** Whether it is no store, or not a whole one. (SQLITE_ERROR: it has no such table.) */
+function isCorrupt(error: unknown): boolean {
+  const { code = "" } = error as { code?: string };
+  return /^SQLITE_(?:CORRUPT|NOTADB|ERROR)/.test(code);
 }
 
 /** The name `file` always leads to a store: to the old one, then to the new one. */

@@ -1,7 +1,7 @@
 /** What only a file can do: it is served once, full, private, and shared by threads. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { statSync, symlinkSync } from "node:fs";
+import { copyFileSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import { create, created } from "../../../test/storage/tested-storage.ts";
@@ -48,6 +48,24 @@ test("only their owner can read the files, and nobody serves them through a link
   }
   expect(() => openSqlite(path, { isServing: true })).toThrow("another process is serving it");
   await storage.close();
+});
+
+test("a file that takes the store's name is never written to", async () => {
+  const token = { id: "1", hash: "", user: "ann", garden: "ann", scope: "write" } as const;
+  const unused = { note: "", createdAtMs: 0, expiresAtMs: undefined, revokedAtMs: undefined };
+  const first = openSqlite(path, { isServing: false });
+  await first.addToken({ ...token, ...unused, lastUsedAtMs: undefined });
+  await first.close();
+  const storage = openSqlite(path, { isServing: true });
+  const other = join(folder.path, "other.db");
+  copyFileSync(path, other);
+  renameSync(other, path);
+  // The thread that writes connects now.
+  const noting = storage.noteTokenUses([{ id: "1", usedAtMs: 7 }]);
+  expect(await noting.catch(({ message }) => message)).toContain("removed, replaced or emptied");
+  await storage.close();
+  using database = connect(path);
+  expect(database.query("SELECT last_used_at_ms FROM tokens").values()).toEqual([[null]]);
 });
 
 test("a garden has no version while a commit is under way, so nobody caches its lists", () => {

@@ -1,7 +1,6 @@
-/** Storage in one SQLite file: reads on this thread, plant writes in a worker. */
+/** Storage in one SQLite file: reads on this thread; writes, and looks at the file, in a worker. */
 import type { Database } from "bun:sqlite";
-import { type Stats, statfsSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Plant } from "../../domain/plant.ts";
 import type { CountedTag, Order, PlantReader } from "../../domain/ports.ts";
@@ -25,6 +24,7 @@ import {
   connect,
   createFile,
   findFile,
+  identify,
   lockForServing,
   sizeOf,
   toOpenError,
@@ -37,8 +37,6 @@ import { WorkerClient, type WorkerShare } from "./worker-client.ts";
 interface Share extends WorkerShare {
   /** The file's path, with all links resolved. */
   readonly path: string;
-  /** Identifies the file and its WAL files: others may have their names by now. */
-  readonly files: string;
 }
 
 /** Fails with `unavailable`, in one line that names the file, if it cannot be opened. */
@@ -67,12 +65,13 @@ function openFirst(path: string, options: OpenOptions, opened: DisposableStack):
   const isNew = migrate(database);
   checkWritable(database);
   if (isNew) options.onNewStore?.();
-  return createStorage(database, opened, file, identify(file, identity), options);
+  const store = { path: file, files: identify(file, identity) };
+  return createStorage(database, opened, file, () => WorkerClient.start(store, options), options);
 }
 
 function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
   const database = opened.adopt(connect(share.path), close);
-  return createStorage(database, opened, share.path, share.files, options);
+  return createStorage(database, opened, share.path, () => WorkerClient.join(share), options);
 }
 
 /** Not `use`: a database that is disposed of fails if it still has statements. */
@@ -88,17 +87,16 @@ function create(path: string, { mustExist }: OpenOptions, opened: DisposableStac
 function createStorage(
   database: Database,
   opened: DisposableStack,
-  file: string,
-  files: string,
+  path: string,
+  openWorker: () => WorkerClient,
   options: OpenOptions,
 ): Storage {
   const tokens = createTokenStorage(database);
-  const checkStillThere = watchFiles(file, files);
-  let worker = options.share ? WorkerClient.join(options.share as Share) : undefined;
+  let worker: WorkerClient | undefined;
 
   /** A command may never need one, and the first response of a service needn't wait for it. */
   function startedWorker(): WorkerClient {
-    worker ??= WorkerClient.start(file, options);
+    worker ??= openWorker();
     return worker;
   }
 
@@ -115,33 +113,20 @@ function createStorage(
       ...tokens,
       ...createGardenStorage(database),
       async ping() {
-        checkStillThere();
-        worker?.check();
+        await startedWorker().call("checkStillThere");
         await tokens.countTokenChanges();
       },
       forgetEvents: (beforeMs: number, after: string) =>
         forgetEvents(cleanup, options.plantsMax, beforeMs, after),
     }),
-    async apply(writes) {
-      checkStillThere();
-      return startedWorker().apply(writes);
-    },
+    apply: (writes) => startedWorker().apply(writes),
     version: (garden) => startedWorker().versions.read(garden),
     forgetKeys: (nowMs) => startedWorker().call("forgetKeys", nowMs),
     noteTokenUses: (uses) => startedWorker().call("noteTokenUses", uses),
-    async measure() {
-      checkStillThere();
-      const { blocks, bavail, bsize } = statfsSync(dirname(file));
-      return {
-        database: sizeOf(file),
-        log: sizeOf(`${file}-wal`),
-        diskFree: bavail * bsize,
-        disk: blocks * bsize,
-      };
-    },
+    measure: () => startedWorker().call("measure"),
     share() {
       const shared = startedWorker().share();
-      const state: Share = { ...shared, path: file, files };
+      const state: Share = { ...shared, path };
       return { state, transfer: [shared.port] };
     },
     async close() {
@@ -150,33 +135,6 @@ function createStorage(
       opened.dispose();
     },
   };
-}
-
-/**
- * If the file was removed or replaced, it's still open here, but its plants would be gone after the
- * next start. The same goes for its log. Without the log's index, processes wouldn't see each
- * other's commits.
- */
-function watchFiles(file: string, known: string): () => void {
-  return () => {
-    try {
-      const found = look(file);
-      if (identify(file, found) === known && found?.size !== 0) return;
-    } catch {
-      // It can't be reached any more.
-    }
-    throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
-  };
-}
-
-/** One text for a file, whose `stats` are known, and its WAL files. */
-function identify(file: string, stats: Stats | undefined): string {
-  const found = [stats, look(`${file}-wal`), look(`${file}-shm`)];
-  return found.map((each) => `${each?.dev} ${each?.ino}`).join();
-}
-
-function look(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false });
 }
 
 function createReader(database: Database, onRead: OpenOptions["onRead"] = () => {}): PlantReader {

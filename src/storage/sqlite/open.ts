@@ -11,6 +11,7 @@ import {
   mkdirSync,
   openSync,
   realpathSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -166,7 +167,32 @@ export function readPragma(database: Database, name: string): bigint {
 }
 
 export function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return look(path)?.size ?? 0;
+}
+
+function look(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+/** One text for a file, whose `stats` are known, and its WAL files. */
+export function identify(file: string, stats: Stats | undefined): string {
+  const found = [stats, look(`${file}-wal`), look(`${file}-shm`)];
+  return found.map((each) => `${each?.dev} ${each?.ino}`).join();
+}
+
+/**
+ * Fails with `unavailable` unless the files are the known ones (see `identify`). If the file was
+ * removed or replaced, it's still open here, but its plants would be gone after the next start. The
+ * same goes for its log. Without the log's index, processes wouldn't see each other's commits.
+ */
+export function checkStillThere(file: string, known: string): void {
+  try {
+    const found = look(file);
+    if (identify(file, found) === known && found?.size !== 0) return;
+  } catch {
+    // It can't be reached any more.
+  }
+  throw new PlantStoreError("unavailable", "The database file was removed, replaced or emptied.");
 }
 
 /**
@@ -214,6 +240,8 @@ function describeFailure(path: string, error: unknown): string {
     return whyNotWritable(path) ?? "it cannot be opened or created there";
   }
   if (code.startsWith("SQLITE_READONLY")) return whyNotWritable(path) ?? "it cannot be written";
+  if (code.startsWith("SQLITE_BUSY")) return "another program is using it (try again)";
+  if (code.startsWith("SQLITE_FULL")) return "the disk is full";
   if (code.startsWith("SQLITE_IOERR")) return "the disk reports an error, or is full";
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }

@@ -4,12 +4,29 @@ import { type ErrorCode, PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/ports.ts";
 import { deadline } from "../../shared/promises.ts";
 import { unknownOutcome } from "../failures.ts";
-import { type Contents, closeMs, type OpenOptions, type WriterOptions } from "../storage.ts";
+import {
+  type Contents,
+  closeMs,
+  type OpenOptions,
+  type StorageSizes,
+  type WriterOptions,
+} from "../storage.ts";
 import { GardenVersions } from "./versions.ts";
 import type { Writer } from "./writer.ts";
 
+/** The store that the worker writes to. */
+interface StoreFile {
+  /** With all links resolved. */
+  readonly path: string;
+  /** Identifies the file and its WAL files: others may have their names by now. */
+  readonly files: string;
+}
+
 /** What the worker does besides `apply`. */
 export interface WorkerMethods extends Omit<Writer, "apply"> {
+  /** Fails with `unavailable` if the file was removed, replaced or emptied. */
+  checkStillThere(): void;
+  measure(): StorageSizes;
   /** Copies a store to an empty file, as it is at one moment. */
   vacuumInto(source: string, target: string): void;
   /** Fails with `unavailable` unless the file is a store and whole. */
@@ -21,7 +38,7 @@ type Method = keyof WorkerMethods;
 export type WorkerRequest =
   | {
       readonly kind: "open";
-      readonly path: string;
+      readonly store: StoreFile;
       readonly options: WriterOptions;
       readonly versions: SharedArrayBuffer;
     }
@@ -92,19 +109,19 @@ export class WorkerClient {
     });
   }
 
-  /** Starts the worker, to write to a file, if any; `onFailure` is called when it breaks down. */
+  /** Starts the worker, to write to a store, if any; `onFailure` is called when it breaks down. */
   static start(
-    path?: string,
+    store?: StoreFile,
     { plantsMax, withoutEvents, onFailure }: WriterOptions & Pick<OpenOptions, "onFailure"> = {},
   ): WorkerClient {
     const worker = new Worker(`${import.meta.dir}/worker.ts`);
     const versions = new GardenVersions();
     const client = new WorkerClient(worker, versions, onFailure);
     worker.onerror = (event) => client.#fail(event.message);
-    if (path === undefined) return client;
+    if (store === undefined) return client;
     // If this fails, the worker connects again at the first write.
     const options = { plantsMax, withoutEvents };
-    client.#request({ kind: "open", path, options, versions: versions.memory }).catch(() => {});
+    client.#request({ kind: "open", store, options, versions: versions.memory }).catch(() => {});
     return client;
   }
 
@@ -136,11 +153,6 @@ export class WorkerClient {
   terminate(): void {
     this.#isClosed = true;
     if (this.#port instanceof Worker) this.#port.terminate();
-  }
-
-  /** Fails with `unavailable` if the worker has broken down. */
-  check(): void {
-    if (this.#failure) throw this.#failure;
   }
 
   /** The thread that started the worker ends it, without waiting if it no longer replies. */

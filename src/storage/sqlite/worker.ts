@@ -1,17 +1,31 @@
 /// <reference lib="webworker" />
 /**
- * The thread that commits, so that a slow disk delays only writes. It serves every thread that has
- * joined it, over one connection, and opens a new one after the storage has failed.
+ * The thread that commits and looks at the files, so that a slow disk delays only writes. It serves
+ * every thread that has joined it, over one connection, and opens a new one after the storage has
+ * failed.
  */
 import type { Database } from "bun:sqlite";
+import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { Outcome, Write } from "../../domain/ports.ts";
 import { storageError } from "../failures.ts";
-import { type Contents, otherProcessesMs, type WriterOptions } from "../storage.ts";
+import {
+  type Contents,
+  otherProcessesMs,
+  type StorageSizes,
+  type WriterOptions,
+} from "../storage.ts";
 import { mapError } from "./errors.ts";
 import { requireStore } from "./migrate.ts";
-import { checkIntegrity, connect, readPragma, toOpenError } from "./open.ts";
+import {
+  checkIntegrity,
+  checkStillThere,
+  connect,
+  readPragma,
+  sizeOf,
+  toOpenError,
+} from "./open.ts";
 import { GardenVersions } from "./versions.ts";
 import {
   pack,
@@ -33,7 +47,7 @@ interface WaitingRequest {
   readonly writes: readonly Write[];
 }
 
-let path = "";
+let store = { path: "", files: "" };
 let options: WriterOptions = {};
 let connection:
   | { readonly database: Database; readonly writer: Writer; dataVersion: bigint }
@@ -41,12 +55,13 @@ let connection:
 let versions = new GardenVersions();
 let waiting: WaitingRequest[] = [];
 
-/** Connects, unless there is a connection. */
+/** Connects, unless there is a connection. Never to another file that has taken the name. */
 function openWriter(): Writer {
+  checkStillThere(store.path, store.files);
   if (connection) return connection.writer;
   let database: Database | undefined;
   try {
-    database = connect(path);
+    database = connect(store.path);
     const writer = createWriter(database, options);
     connection = { database, writer, dataVersion: readPragma(database, "data_version") };
     // Others may have written while there was no connection.
@@ -74,7 +89,7 @@ function handleFailure(thrown: unknown): unknown {
 function perform(request: Exclude<WorkerRequest, { kind: "apply" }>): unknown {
   switch (request.kind) {
     case "open":
-      path = request.path;
+      store = request.store;
       options = request.options;
       versions = new GardenVersions(request.versions);
       openWriter();
@@ -92,9 +107,23 @@ const methods: WorkerMethods = {
   forgetKeys: (nowMs) => openWriter().forgetKeys(nowMs),
   forgetEvents: (...values) => openWriter().forgetEvents(...values),
   noteTokenUses: (uses) => openWriter().noteTokenUses(uses),
+  checkStillThere: () => checkStillThere(store.path, store.files),
+  measure,
   vacuumInto,
   checkFile,
 };
+
+function measure(): StorageSizes {
+  const { path, files } = store;
+  checkStillThere(path, files);
+  const { blocks, bavail, bsize } = statfsSync(dirname(path));
+  return {
+    database: sizeOf(path),
+    log: sizeOf(`${path}-wal`),
+    diskFree: bavail * bsize,
+    disk: blocks * bsize,
+  };
+}
 
 /** Over a connection of its own, because it may be another file than the store's. */
 function vacuumInto(source: string, target: string): void {
