@@ -82,7 +82,7 @@ broken(
   [writer, "commit.run();", "setTimeout(() => commit.run(), 1_000);"],
 );
 broken("closes connections at once when it stops", byKills("stop"), /^cut short: /m, [
-  "server/listener.ts",
+  "process/thread.ts",
   "stop(false)",
   "stop(true)",
 ]);
