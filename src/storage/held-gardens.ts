@@ -45,6 +45,7 @@ export class HeldGardens {
     private readonly commits: Commits,
     /** How many gardens are waited for at the same time. */
     private readonly attemptsMax: number,
+    private readonly now: () => number,
   ) {}
 
   get isEmpty(): boolean {
@@ -91,7 +92,7 @@ export class HeldGardens {
       const group = takeGroup(lane);
       const untilMs = Math.max(
         (group[0]?.queuedAtMs ?? 0) + heldMsMax,
-        performance.now() + attemptMsMin,
+        this.now() + attemptMsMin,
       );
       putBack(lane, await this.commits.commit(group, untilMs));
       // Otherwise a busy garden would leave its lane after each commit.
@@ -109,7 +110,7 @@ export class HeldGardens {
 
   /** Drops empty lanes, too. */
   #endOverdue(): void {
-    const overdueMs = performance.now() - heldMsMax;
+    const overdueMs = this.now() - heldMsMax;
     for (const lane of this.#lanes.values()) {
       const overdue = lane.waiting.filter(({ queuedAtMs }) => queuedAtMs <= overdueMs);
       if (overdue.length > 0) {
