@@ -4,7 +4,7 @@ import type { LoggedEvent } from "../audit.ts";
 import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
 import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
-import { type Call, type Plant, renderEvent, type Seen } from "./garden-model.ts";
+import { type Call, type Plant, renderEvent, type Seen } from "../../testing/garden-model.ts";
 import type { Operation } from "./linearization.ts";
 
 export type Dice = (sides: number) => number;
