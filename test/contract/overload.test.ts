@@ -45,6 +45,24 @@ test("bulks and long pages reserve their size until they are read or given up; a
   for (const page of pages.slice(2)) await page.body?.cancel();
 });
 
+test("a long body counts for the garden that its token opens, once the token is known", async () => {
+  const theirs = bearer(await garden.token("other"));
+  const mebibyte = 1024 * 1024;
+  const declared = { "Content-Type": "application/json", "Content-Length": String(mebibyte) };
+  const headers = { ...bearer(await garden.token()), ...declared };
+  const bodies = times(8, () => new TransformStream<Uint8Array, Uint8Array>());
+  const works = bodies.map(({ readable }) =>
+    service.fetch("POST /plants/bulk", { headers, body: readable }),
+  );
+  const writers = bodies.map(({ writable }) => writable.getWriter());
+  // Once the service reads its body, a request's token is known.
+  await Promise.all(writers.map((writer) => writer.write(Buffer.from("{"))));
+  expect((await fetch("POST /plants/bulk", "[".padEnd(mebibyte))).status).toBe(503);
+  expect((await fetch("POST /plants/bulk", "[".padEnd(mebibyte), theirs)).status).toBe(400);
+  for (const writer of writers) void writer.close();
+  await Promise.all(works);
+});
+
 test("a stream comes in chunks of a bounded size, and in smaller ones beside many others", async () => {
   await plant(times(1_600, () => ({ name: longName })));
   const open = () => fetch("GET /plants");
