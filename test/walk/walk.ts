@@ -29,7 +29,7 @@ const layouts = {
 type Layout = keyof typeof layouts;
 
 const root = join(import.meta.dir, "../..");
-const shownMax = 20;
+const shownMax = 6;
 const shownCharacters = 600;
 
 interface Recording {
@@ -111,8 +111,8 @@ function compare(before: Recording, after: Recording): string[] {
   const differences = before.responses.flatMap((response, index) => {
     const other = after.responses[index] ?? "";
     if (response === other) return [];
-    const { text = "" } = before.steps[index] ?? {};
-    return [`request ${index}:\n${cut(text)}\n${showChange(response, other)}`];
+    const request = Buffer.from(before.steps[index]?.text ?? "", "latin1").toString();
+    return [`request ${index}:\n${cut(request)}\n${showChange(response, other)}`];
   });
   const [logged, loggedNow] = [count(before.log), count(after.log)];
   for (const line of new Set([...before.log, ...after.log])) {
