@@ -90,10 +90,7 @@ export class HeldGardens {
     try {
       await this.commits.gather();
       const group = takeGroup(lane);
-      const untilMs = Math.max(
-        (group[0]?.queuedAtMs ?? 0) + heldMsMax,
-        this.now() + attemptMsMin,
-      );
+      const untilMs = Math.max((group[0]?.queuedAtMs ?? 0) + heldMsMax, this.now() + attemptMsMin);
       putBack(lane, await this.commits.commit(group, untilMs));
       // Otherwise a busy garden would leave its lane after each commit.
       await this.commits.gather();

@@ -71,8 +71,7 @@ test("streams on all threads get every event, and end when the service stops", a
   await using service = await serveHere({ threads: "2" });
   await waitForThreads(service, 2);
   const headers = { accept: "text/event-stream", connection: "close" };
-  const open = async () =>
-    new EventStreamReader(await service.call("GET /events", { headers }));
+  const open = async () => new EventStreamReader(await service.call("GET /events", { headers }));
   const readers = await Promise.all(Array.from({ length: 20 }, open));
   for (let count = 0; count < 2; count++) {
     expect((await service.call("POST /plants", { body: fern })).status).toBe(201);
