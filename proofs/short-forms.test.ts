@@ -88,11 +88,11 @@ form("a consumer sees every event once and in order, if it is cut off", false, a
 });
 
 form("under a steady load no response leaves much behind", skipsOutsideLinux(), async () => {
-  const { responses, faults, heapBytesPerResponse } = await soak(shortRun);
-  // A busy machine may refuse some.
-  const found = faults.filter((fault) => !fault.endsWith(": 503"));
-  if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) found.push("the heap grew");
-  return { faults: found, figures: { responses } };
+  const { responses, refused, faults, heapBytesPerResponse } = await soak(shortRun);
+  // Other tests keep the machine busy, so a few may be.
+  if (refused > responses / 200) faults.push(`${refused} of ${responses} requests were refused`);
+  if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) faults.push("the heap grew");
+  return { faults, figures: { responses } };
 });
 
 const hasNoHaproxy = skipsUnless(hasHaproxy, "not installed: haproxy");

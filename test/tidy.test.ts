@@ -18,7 +18,7 @@ const findAll = (text: string, pattern: RegExp): string[][] =>
 const sources = listFiles("{src,client,console}/**/*.{ts,tsx}").filter(
   (path) => !/\.test\.tsx?$/.test(path),
 );
-const allCode = listFiles("{src,client,console,test,proofs,deploy}/**/*.{ts,tsx}");
+const allCode = listFiles("{src,client,console,test,testing,proofs,deploy}/**/*.{ts,tsx}");
 
 /** A room is a folder of its own, a folder under src/, or a file at its top. */
 function roomOf(path: string): string {
@@ -116,7 +116,7 @@ describe("documents", () => {
     const text = read("ARCHITECTURE.md");
     const folders = new Set(sources.map((path) => basename(dirname(path))));
     expect([...folders].filter((name) => !text.includes(`${name}/`))).toEqual([]);
-    const files = listFiles("{src,client,console,test,proofs,scripts}/**/*.ts");
+    const files = listFiles("{src,client,console,test,testing,proofs,scripts}/**/*.ts");
     const names = new Set(files.map((path) => basename(path)));
     const named = findAll(text, /(?<![\w*-])([\w.-]+\.ts)\b/g).flat();
     expect(named.filter((name) => !names.has(name))).toEqual([]);

@@ -14,11 +14,12 @@ export class FairSemaphore {
   readonly #gardenPlaces: number;
   #free: number;
   readonly #running = new Map<string, number>();
-  readonly #waiting = new FairQueue<QueuedWork>();
+  readonly #waiting: FairQueue<QueuedWork>;
 
-  constructor(places: number, gardenPlaces: number) {
+  constructor(places: number, gardenPlaces: number, now?: () => number) {
     this.#free = places;
     this.#gardenPlaces = gardenPlaces;
+    this.#waiting = new FairQueue(now);
   }
 
   get waiting(): number {

@@ -44,6 +44,8 @@ interface AppDeps {
   readonly usage: UsageLimits;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
+  /** The time by which requests wait. */
+  readonly now: () => number;
 }
 
 export interface App {
@@ -65,7 +67,7 @@ interface Found {
 }
 
 export function createApp(deps: AppDeps): App {
-  const { context, authenticator, scheduler, reservedBytes, log, metrics, limiter } = deps;
+  const { context, authenticator, scheduler, reservedBytes, log, metrics, limiter, now } = deps;
   const setLimitHeaders = createLimitHeaders(deps.usage, limiter);
   const all = [
     ...operations,
@@ -284,7 +286,7 @@ export function createApp(deps: AppDeps): App {
   ): void {
     const { requestId, operation, traceId } = incoming;
     const { method } = incoming.request;
-    const durationMs = performance.now() - incoming.startedAtMs;
+    const durationMs = now() - incoming.startedAtMs;
     if (error instanceof PlantStoreError && error.code === "unauthenticated") {
       log.event("info", "list ended: its token is not valid any more", { requestId });
     } else if (error !== undefined) {
@@ -308,8 +310,7 @@ export function createApp(deps: AppDeps): App {
 
   return {
     openPaths: openPaths(context.basePath, all),
-    fetch: (request, isExactOpenPath = true) =>
-      admit(receive(request, isExactOpenPath, performance.now())),
+    fetch: (request, isExactOpenPath = true) => admit(receive(request, isExactOpenPath, now())),
   };
 }
 

@@ -148,12 +148,13 @@ async function untilIdle(
 
 export type Assembly = ReturnType<typeof assemble>;
 
-/** Wires up the parts that serve requests on one thread. */
+/** Wires up the parts that serve requests on one thread. `now` is the time by which they wait. */
 export function assemble(
   config: Config & Partial<Pick<ListenerConfig, "bucketMemory" | "certificate">>,
   storage: Storage,
   log: Log,
   metrics = new Metrics(version),
+  now?: () => number,
 ) {
   const { usage, certificate } = config;
   const groupCommit = new GroupCommit(storage, {
@@ -185,8 +186,8 @@ export function assemble(
   });
   const authenticator = new Authenticator(storage, clocks, jwts);
   const { rate } = usage;
-  const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory());
-  const scheduler = new Scheduler();
+  const limiter = rate && new RateLimiter(rate, config.bucketMemory ?? createBucketMemory(), now);
+  const scheduler = new Scheduler(now);
   const reservedBytes = new ReservedBytes();
   const events = new Events(storage, config.events !== "off");
   const readVersion = (garden: string) => storage.version(garden);
@@ -195,7 +196,7 @@ export function assemble(
   const app = createApp({
     context: {
       plants: new Plants(storage, groupCommit),
-      lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
+      lists: new Lists((garden) => scheduler.turn(garden), reservedBytes, now),
       events,
       openStream: (...values) => feed.open(...values),
       basePath: config.basePath,
@@ -219,6 +220,7 @@ export function assemble(
     isSecure: config.tls !== undefined,
     usage,
     limiter,
+    now: now ?? (() => performance.now()),
   });
   return { app, authenticator, jwts, groupCommit, feed, readiness };
 }

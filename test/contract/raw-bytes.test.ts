@@ -21,6 +21,12 @@ const common = ["Connection: close", authorization];
 const ask = (line: string, ...headers: string[]) =>
   send(`${line} HTTP/1.1`, "Host: a", ...common, ...headers, "", "");
 
+const json = "Content-Type: application/json";
+/** Sent first, because it takes 15 seconds. */
+const late = send(
+  ...["POST /plants HTTP/1.1", "Host: a", authorization, json, "Content-Length: 15", "", "{"],
+);
+
 test.each([
   ...["/plants", "/plants?limit=1", "/plants/1", "/plants/-1", "/plants?limit=x", "/tags"],
   ...["/events", "/me", "/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
@@ -45,7 +51,7 @@ test("204 and 304 have no body", async () => {
 
 test("a body may come in chunks, and over 64 KiB is 413 before all of it has arrived", async () => {
   const post = (...lines: string[]) =>
-    send("POST /plants HTTP/1.1", "Host: a", ...common, "Content-Type: application/json", ...lines);
+    send("POST /plants HTTP/1.1", "Host: a", ...common, json, ...lines);
   const chunked = "Transfer-Encoding: chunked";
   const chunks = ["8", '{"name":', "6", '"Fern"', "1", "}", "0", "", ""];
   expect(await post(chunked, "", ...chunks)).toStartWith("HTTP/1.1 201");
@@ -108,4 +114,11 @@ test.each([
   const response = await ask(`GET ${target}`);
   expect(response).toStartWith(`HTTP/1.1 ${status}`);
   if (status === 400) expect(response).toContain('"errors":[{"parameter":"path","detail":"');
+});
+
+test("a body that doesn't arrive within 15 seconds is 408, and its connection is closed", async () => {
+  const response = await late;
+  expect(response).toStartWith("HTTP/1.1 408 ");
+  expect(response).toMatch(/^connection: close\r$/im);
+  expect(response).toContain("within 15 seconds");
 });
