@@ -1,9 +1,11 @@
 /** Each proof in short: a few of its trials, which find nothing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
+import { skipsWithoutPooler } from "../test/transaction-pooler.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/prove.ts";
+import { runFleet } from "./fleet/prove.ts";
 import { runHistory, startDeployments, stopAll } from "./histories/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, moments } from "./kills/prove.ts";
@@ -109,5 +111,17 @@ form(
     } finally {
       await trial.stop();
     }
+  },
+);
+
+const hasNoPooler = hasNoHaproxy || skipsWithoutPooler();
+form(
+  "instances restart, and PostgreSQL, and tokens change: nothing is lost",
+  hasNoPooler,
+  async () => {
+    const size = { instances: 3, gardens: 40, clients: 6, loadMs: 2_000, measuredMs: 4_000 };
+    const { faults, figures } = await runFleet(size);
+    const { requests = 0, "tokens created": tokens = 0, "confirmed writes": writes = 0 } = figures;
+    return { faults, figures: { requests, tokens, writes } };
   },
 );
