@@ -37,6 +37,7 @@ const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chun
 const oneByteChunks = `${writeRequest("POST /plants", { token, headers: chunked })}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
 const fiveKilobytes = writeRequest("POST /plants", { token, body: " ".repeat(5_000) });
 const oneMebibyte = writeRequest("POST /plants/bulk", { token, body: " ".repeat(1_048_576) });
+const manySpaces = { "Content-Type": `a${" ".repeat(15_000)}b` };
 
 /** Each holds up something else, if the service lets it. */
 export const crowds: Readonly<Record<string, Crowd>> = {
@@ -62,6 +63,10 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     isForging: true,
     send: (jwt, turn) =>
       writeRequest("GET /plants", { token: `${jwt}${String(turn).padStart(12, "0")}` }),
+  },
+  "Content-Types of 15,000 spaces": {
+    connections: 10,
+    send: (token) => writeRequest("POST /plants", { token, headers: manySpaces }),
   },
   "bulks with ids, keys and long names": {
     connections: 240,
