@@ -34,10 +34,20 @@ const randomId = () => Math.floor(Math.random() * 2 ** 52);
 const randomPlant = () => `{"name":"${"🌱".repeat(150)}","id":${randomId()}}`;
 const token = "";
 const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
-const oneByteChunks = `${writeRequest("POST /plants", { token, headers: chunked })}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const chunkedHead = writeRequest("POST /plants", { token, headers: chunked });
+const oneByteChunks = `${chunkedHead}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
 const fiveKilobytes = writeRequest("POST /plants", { token, body: " ".repeat(5_000) });
 const oneMebibyte = writeRequest("POST /plants/bulk", { token, body: " ".repeat(1_048_576) });
 const manySpaces = { "Content-Type": `a${" ".repeat(15_000)}b` };
+/** Members that are slow to parse, almost as long as a body may be. */
+const nestedArrays = `"tag":${"[".repeat(130_000)}${"]".repeat(130_000)}`;
+const repeatedKeys = Array(16_548).fill('"tag":"shade"').join(",");
+
+/** With these members in `set`, or beside it. */
+function changeMany(token: string, turn: number, members: string): string {
+  const all = turn % 2 === 0 ? `"set":{${members}}` : `"set":{"tag":""},${members}`;
+  return writeRequest("POST /plants/bulk-update", { token, body: `{"ids":[1],${all}}` });
+}
 
 /** Each holds up something else, if the service lets it. */
 export const crowds: Readonly<Record<string, Crowd>> = {
@@ -67,6 +77,14 @@ export const crowds: Readonly<Record<string, Crowd>> = {
   "Content-Types of 15,000 spaces": {
     connections: 10,
     send: (token) => writeRequest("POST /plants", { token, headers: manySpaces }),
+  },
+  "bulk updates with nested arrays": {
+    connections: 8,
+    send: (token, turn) => changeMany(token, turn, nestedArrays),
+  },
+  "bulk updates with repeated keys": {
+    connections: 8,
+    send: (token, turn) => changeMany(token, turn, repeatedKeys),
   },
   "bulks with ids, keys and long names": {
     connections: 240,

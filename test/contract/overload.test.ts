@@ -87,6 +87,8 @@ test("lists, searches and bulks take turns in their garden's queue, even if its 
     [19, "GET /plants?q=oak"],
     [19, "GET /plants?q=oak&limit=5"],
     [5, "POST /plants/bulk", Array(100).fill({ name: "x".repeat(4_000) })],
+    [16, "POST /plants/bulk-delete", `{${Array(16_548).fill('"ids":[1]')}}`],
+    [1, "POST /plants/bulk-update", `{"set":{"tag":${"[".repeat(200_000)}}}`],
   ] as const) {
     using turn = spyOn(Scheduler.prototype, "turn");
     await (await fetch(request, body)).text();
