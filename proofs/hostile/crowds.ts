@@ -8,6 +8,8 @@ export interface Crowd {
   readonly send: (token: string, turn: number) => string;
   /** In place of tokens, `send` gets a JWT to be completed. */
   readonly isForging?: boolean;
+  /** Sent again and again after a request, until the service closes the connection. */
+  readonly rest?: string;
   /** After a response, a connection waits until the service closes it, instead of sending again. */
   readonly isWaiting?: boolean;
   /** It never reads its responses. */
@@ -36,6 +38,7 @@ const token = "";
 const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
 const chunkedHead = writeRequest("POST /plants", { token, headers: chunked });
 const oneByteChunks = `${chunkedHead}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const longChunk = `10000\r\n${" ".repeat(65_536)}\r\n`;
 const fiveKilobytes = writeRequest("POST /plants", { token, body: " ".repeat(5_000) });
 const oneMebibyte = writeRequest("POST /plants/bulk", { token, body: " ".repeat(1_048_576) });
 const manySpaces = { "Content-Type": `a${" ".repeat(15_000)}b` };
@@ -58,6 +61,9 @@ export const crowds: Readonly<Record<string, Crowd>> = {
   },
   "bodies of one-byte chunks, no token": {
     ...{ connections: 100, send: () => oneByteChunks, isHeavy: true },
+  },
+  "endless bodies of long chunks, no token": {
+    ...{ connections: 100, send: () => chunkedHead, rest: longChunk, grownMbMax: 100 },
   },
   "kept connections with bodies of 5 KB, no token": {
     ...{ connections: 8_000, send: () => fiveKilobytes, isHeavy: true },

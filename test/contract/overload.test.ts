@@ -25,6 +25,20 @@ test("a connection is kept, unless its body is longer than any that is accepted"
   }
 });
 
+test("the rest of a chunked body is dropped, of 16 a second; then its connection is closed", async () => {
+  const sendChunks = async () => {
+    const body = new ReadableStream({ pull: (stream) => stream.enqueue(Buffer.from(" ")) });
+    const headers = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+    const response = await service.fetch("POST /plants", { headers, body });
+    return [response.status, response.headers.get("Connection")];
+  };
+  for (let second = 1; second <= 2; second++) {
+    spyOn(performance, "now").mockReturnValue(performance.now() + 1_001);
+    for (let dropped = 0; dropped < 16; dropped++) expect(await sendChunks()).toEqual([401, null]);
+    expect(await sendChunks()).toEqual([401, "close"]);
+  }
+});
+
 test("bulks and long pages reserve their size until they are read or given up; a garden has half of 16 MiB", async () => {
   // 822 kB, and 1 MiB.
   const getPage = () => fetch("GET /plants?limit=1000");
