@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { always } from "../testing/property.ts";
-import { exactInteger, itemsOf, parseJsonObject } from "./json-text.ts";
+import { exactInteger, itemsOf, membersOf, parseJsonObject } from "./json-text.ts";
 
 /** Numbers beyond the 64-bit range, which are not kept exactly, are in arrays only. */
 const member = fc.oneof(
@@ -42,10 +42,22 @@ test("any integer is the same however its point and exponent are placed, and no 
       const point = digits.length - shift;
       const source = `${integer < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}0e${shift}`;
       expect(exactInteger(source)).toBe(integer);
+      // JSON has no leading zeros.
+      if (integer === 0n) return;
       expect(exactInteger(`${integer}${"0".repeat(shift)}E-${shift}`)).toBe(integer);
       expect(exactInteger(`${integer}5${"0".repeat(shift)}E-${shift + 1}`)).toBeUndefined();
     },
   );
+  always(property, runs);
+});
+
+test("no text is an integer that isn't a number to JSON.parse", () => {
+  const texts = fc.array(fc.constantFrom(..."0017-+.eE"), { maxLength: 6 });
+  const property = fc.property(texts, (characters) => {
+    const text = characters.join("");
+    const isNumber = typeof attempt(() => JSON.parse(text)) === "number";
+    if (!isNumber) expect([text, exactInteger(text)]).toEqual([text, undefined]);
+  });
   always(property, runs);
 });
 
@@ -59,6 +71,18 @@ test("any text has members exactly where JSON.parse finds an object", () => {
       typeof each === "bigint" ? Number(each) : each,
     ]);
     expect(rounded).toEqual(Object.entries(isObject ? parsed : { none: true }));
+  });
+  always(property, runs);
+});
+
+test("any text has members, one by one, exactly where JSON.parse finds an object", () => {
+  const property = fc.property(changed(members), (text) => {
+    const parsed = attempt(() => JSON.parse(text));
+    const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
+    const found = attempt(() =>
+      Object.fromEntries([...membersOf(text)].map(([key, value]) => [key, JSON.parse(value)])),
+    );
+    expect(found).toEqual(isObject ? parsed : undefined);
   });
   always(property, runs);
 });

@@ -8,7 +8,7 @@ import { type Caller, permits, type Scope } from "../domain/caller.ts";
 import { overloaded, PlantStoreError, refuse } from "../domain/errors.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
-import { checkExpectation, checkFraming } from "./body.ts";
+import { checkExpectation, checkFraming, createDropLimit } from "./body.ts";
 import { ResponseCache } from "./cache.ts";
 import {
   type AllowedOrigins,
@@ -55,6 +55,11 @@ export interface App {
    */
   fetch(request: Request, isExactOpenPath?: boolean): Promise<Response>;
   readonly openPaths: readonly string[];
+  /**
+   * Closes a request's connection in a few seconds, unless the next request arrives on it before.
+   * The server sets it.
+   */
+  closeLater: (request: Request) => void;
 }
 
 /** What the stages have found out about a request so far. */
@@ -79,6 +84,7 @@ export function createApp(deps: AppDeps): App {
   const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const countOverload = createOverloadLog(log);
+  const mayDropBody = createDropLimit();
 
   /**
    * Runs `handle` in its garden's turn. A long body reserves its memory before it waits: the
@@ -242,10 +248,20 @@ export function createApp(deps: AppDeps): App {
     if (body && content === null) headers.set("Transfer-Encoding", "chunked");
     // The runtime adds a date to all other responses.
     if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
-    // After a CONNECT the runtime sees no more requests.
-    if (incoming.body.mustClose || request.method === "CONNECT") headers.set("Connection", "close");
+    if (mustClose(incoming)) headers.set("Connection", "close");
     if (isLive || !(content instanceof ReadableStream)) onEnd();
     return response;
+  }
+
+  /** Whether the connection ends with the response. */
+  function mustClose({ request, body }: IncomingRequest): boolean {
+    // After a CONNECT the runtime sees no more requests.
+    if (body.mustClose || request.method === "CONNECT") return true;
+    if (!body.isPending || !body.isChunked) return false;
+    if (!mayDropBody()) return true;
+    // It may be endless.
+    app.closeLater(request);
+    return false;
   }
 
   /** What the response sends. `onEnd` is called at the end of a stream, unless it's live. */
@@ -308,10 +324,12 @@ export function createApp(deps: AppDeps): App {
     });
   }
 
-  return {
+  const app: App = {
     openPaths: openPaths(context.basePath, all),
     fetch: (request, isExactOpenPath = true) => admit(receive(request, isExactOpenPath, now())),
+    closeLater() {},
   };
+  return app;
 }
 
 const hostPattern = /^(?:[\w.~%!$&'()*+;=-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;

@@ -5,13 +5,21 @@ import type { Reservation } from "./reserved-bytes.ts";
 
 const bodyTimeoutMs = 15_000;
 
-/** A semicolon with nothing after it is no parameter, and some clients send it. */
-const typeParameters = /\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
+/**
+ * A type, and perhaps its charset. A semicolon with nothing after it is no parameter, and some
+ * clients send it. Anchored at both ends: a search would take quadratic time on many spaces.
+ */
+const typeInUtf8 = /^([^\s;]+)\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
 const smallBodyBytes = 4 * 1024;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 const undeclaredBytes = 256 * 1024;
-/** A longer rest of a body that was refused isn't read. */
+/** If a body declares more, the rest of it isn't dropped after a refusal. */
 const droppedBytesMax = 1024 * 1024;
+/**
+ * How many chunked bodies a second are dropped after their responses. The runtime parses what it
+ * drops: without a bound, 100 connections held others up for half a second.
+ */
+const droppedPerSecondMax = 16;
 const jsonType = "application/json";
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -29,17 +37,21 @@ function declaredBytes(headers: Headers): number | undefined {
 export class IncomingBody {
   readonly #request: Request;
   readonly #declaredBytes: number | undefined;
+  /** Whether it comes in chunks, and nothing says otherwise. */
+  readonly isChunked: boolean;
   /** Whether there is a body that hasn't been read whole. */
   isPending: boolean;
-  /** There was no room for it. */
+  /** There was no room for it, or it didn't arrive as it should. */
   isRefused = false;
 
   constructor(request: Request) {
     const { headers } = request;
     const bytes = declaredBytes(headers);
+    const encoding = headers.get("transfer-encoding");
     this.#request = request;
     this.#declaredBytes = bytes;
-    this.isPending = (bytes !== undefined && bytes !== 0) || headers.has("transfer-encoding");
+    this.isChunked = encoding?.toLowerCase() === "chunked" && bytes === undefined;
+    this.isPending = (bytes !== undefined && bytes !== 0) || encoding !== null;
   }
 
   /**
@@ -72,18 +84,16 @@ export class IncomingBody {
   }
 
   /**
-   * Whether the connection must be closed after the response, because the rest of the body could be
-   * taken for the next request. A short rest is read and dropped, so that a proxy that is still
-   * sending it sees the response.
+   * Whether the connection must be closed after the response, because the rest of the body is long,
+   * late, or could be taken for the next request. Otherwise the runtime drops the rest, so that a
+   * client or proxy that is still sending it sees the response.
    */
   get mustClose(): boolean {
     if (!this.isPending) return false;
-    const bytes = this.#declaredBytes;
-    // `!(…)`, because it may not be a number.
-    const isLong = bytes === undefined || !(bytes <= droppedBytesMax);
     // A client that waits for a 100 may send its next request instead of the body.
-    const maySkipBody = !isExpectationMet(this.#request.headers);
-    return isLong || maySkipBody || this.isRefused || this.#request.bodyUsed;
+    if (this.isRefused || !isExpectationMet(this.#request.headers)) return true;
+    const isBounded = (this.#declaredBytes ?? Number.NaN) <= droppedBytesMax;
+    return !(this.isChunked || isBounded);
   }
 
   /**
@@ -92,10 +102,15 @@ export class IncomingBody {
    */
   read(bytesMax: number, reserved: Reservation): Promise<string> {
     return new Promise((resolve, reject) => {
+      const fail = (error: PlantStoreError) => {
+        // The rest of one that is too long is dropped, as if none of it had been read.
+        this.isRefused ||= error.code !== "too-large";
+        reject(error);
+      };
       const reading = this.#isSmall
         ? this.#request.bytes()
         : readChunks(this.#request, bytesMax, this.#declaredBytes === undefined, reserved);
-      const onLate = () => reject(tooLate);
+      const onLate = () => fail(tooLate);
       addDeadline(onLate);
       reading.then(
         (bytes) => {
@@ -107,7 +122,7 @@ export class IncomingBody {
         },
         (error) => {
           deadlines.delete(onLate);
-          reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+          fail(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
         },
       );
     });
@@ -137,9 +152,11 @@ function isExpectationMet(headers: Headers): boolean {
 
 /** Fails with `unsupported-media-type`; a request that has neither body nor type passes. */
 function checkContentType(headers: Headers, hasBody: boolean, otherType?: string): void {
-  const type = headers.get("content-type")?.replace(typeParameters, "").toLowerCase();
+  const header = headers.get("content-type");
+  const [, type = ""] = typeInUtf8.exec(header ?? "") ?? [];
   const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  const isExpected = type === undefined ? !hasBody : [jsonType, otherType].includes(type);
+  const isExpected =
+    header === null ? !hasBody : [jsonType, otherType].includes(type.toLowerCase());
   if (isExpected && encoding === "identity") return;
   throw new PlantStoreError(
     "unsupported-media-type",
@@ -184,6 +201,20 @@ async function readChunks(
   if (signal.aborted) throw invalid("must end with its last chunk");
   if (mustReserve) reserved.add(bytes - reservedBytes);
   return Buffer.concat(chunks);
+}
+
+/** Returns whether one more chunked body may be dropped, after its response. */
+export function createDropLimit(): () => boolean {
+  let secondStartMs = Number.NEGATIVE_INFINITY;
+  let dropped = 0;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - secondStartMs >= 1_000) {
+      secondStartMs = nowMs;
+      dropped = 0;
+    }
+    return ++dropped <= droppedPerSecondMax;
+  };
 }
 
 /** What to call for each body that is late, and when: the oldest first. */

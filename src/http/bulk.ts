@@ -15,10 +15,18 @@ import {
 } from "../domain/plant.ts";
 import { refusalOf } from "../domain/plants.ts";
 import type { Outcome } from "../domain/ports.ts";
-import { exactInteger, itemsOf, memberText } from "../json-text.ts";
+import { exactInteger, itemsOf, membersOf } from "../json-text.ts";
 import type { ParseContext } from "./operation.ts";
 import { problemInfo } from "./problem.ts";
-import { oneErrorEach, validateChange, validateObject } from "./request.ts";
+import {
+  notField,
+  oneErrorEach,
+  repeatedField,
+  toPointer,
+  validateChange,
+  validateObject,
+  whyNotObject,
+} from "./request.ts";
 import type { Source } from "./stream.ts";
 
 export const bulkPlantsMax = 10_000;
@@ -26,6 +34,7 @@ export const bulkBytesMax = 1024 * 1024;
 export const idsBytesMax = 256 * 1024;
 /** More than any valid plant needs, with each character escaped: 4,096. */
 export const plantCharactersMax = 6 * contentCharactersMax + 496;
+const tooLong = `must have at most ${plantCharactersMax} characters.`;
 /** How much of a body is worked on in one slice: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const turnPlantsMax = 48;
@@ -55,7 +64,6 @@ export async function readBulk(
   reserved.add(countObjects(text) * plantBytes + streamBytes);
   const drafts: PlantDraft[] = [];
   const items = itemsOf(text, plantCharactersMax);
-  const tooLong = `must have at most ${plantCharactersMax} characters.`;
   try {
     const count = await forEachItem(items, "plants", turnPlantsMax, turn, (item, index) => {
       const pointer = `/${index}`;
@@ -86,22 +94,34 @@ async function forEachItem(
   turn: () => Promise<unknown>,
   read: (item: string, index: number) => boolean,
 ): Promise<number> {
+  const slice = new Slice(turnItemsMax);
   let count = 0;
-  let turnItems = 0;
-  let turnCharacters = 0;
   for (const item of items) {
     if (count === bulkPlantsMax) {
       throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ${name}.`);
     }
     if (!read(item, count++)) break;
-    turnItems++;
-    turnCharacters += item.length;
-    if (turnItems < turnItemsMax && turnCharacters < turnCharactersMax) continue;
-    await turn();
-    turnItems = 0;
-    turnCharacters = 0;
+    if (slice.endsAfter(item)) await turn();
   }
   return count;
+}
+
+/** Counts what is worked on, until it's time to wait for a turn. */
+class Slice {
+  #items = 0;
+  #characters = 0;
+
+  constructor(private readonly itemsMax: number) {}
+
+  /** Whether the slice is over with this item. If so, the next one begins. */
+  endsAfter({ length }: string): boolean {
+    this.#items++;
+    this.#characters += length;
+    if (this.#items < this.itemsMax && this.#characters < turnCharactersMax) return false;
+    this.#items = 0;
+    this.#characters = 0;
+    return true;
+  }
 }
 
 /** How many objects the text may hold, up to the most plants that are allowed. */
@@ -112,61 +132,128 @@ function countObjects(text: string): number {
   return count;
 }
 
-const idsSchema = { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") };
-const deletionSchema = v.object(idsSchema, () => "is required");
-const updateSchema = v.object(
-  { ...idsSchema, set: v.custom<object>(isObject, "must be an object") },
-  () => "is required",
-);
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /**
  * The ids of plants to delete, each of them once. Adds what is wrong to `errors`; the ids count
  * only if nothing is. Fails with `too-large` if there are too many, or with `overloaded`.
  */
-export function readDeletion(
+export async function readDeletion(
   text: string,
   errors: ValidationError[],
   context: BulkContext,
-): Promise<PlantId[]> {
-  validateObject(deletionSchema, text, errors);
-  return readIds(text, errors, context);
+): Promise<readonly PlantId[]> {
+  return (await readChange(text, ["ids"], errors, context)).ids;
 }
 
 /** The ids of plants to change, as for deleting them, and what to set. */
-export async function readUpdate(
+export function readUpdate(
   text: string,
   errors: ValidationError[],
   context: BulkContext,
-): Promise<{ readonly ids: readonly PlantId[]; readonly set: PlantChange }> {
-  validateObject(updateSchema, text, errors);
-  const isSet = isReadable("/set", errors);
-  const set = isSet ? validateChange(memberText(text, "set"), errors, "/set") : undefined;
-  return { ids: await readIds(text, errors, context), set: set ?? {} };
+): Promise<Change> {
+  return readChange(text, ["ids", "set"], errors, context);
 }
 
-/** Whether nothing is wrong so far with the body, or with this member of it. */
-function isReadable(member: string, errors: readonly ValidationError[]): boolean {
-  return !errors.some((each) => "pointer" in each && ["", member].includes(each.pointer));
+interface Change {
+  readonly ids: readonly PlantId[];
+  readonly set: PlantChange;
 }
 
+type ChangeKey = keyof Change;
+
+/** How the value of each member starts, and what is wrong if it doesn't. */
+const changeMembers: Readonly<Record<ChangeKey, readonly [start: string, needed: string]>> = {
+  ids: ["[", "must be an array of ids."],
+  set: ["{", "must be an object."],
+};
+
+async function readChange(
+  text: string,
+  keys: readonly ChangeKey[],
+  errors: ValidationError[],
+  { turn, reserved }: BulkContext,
+): Promise<Change> {
+  // As for plants. An id and its comma take at least two characters.
+  reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
+  const found: ValidationError[] = [];
+  try {
+    const members = await readMembers(text, keys, found, turn);
+    const set = members.set === undefined ? {} : readSet(members.set, found);
+    const ids = members.ids === undefined ? [] : await readIds(members.ids, found, turn);
+    errors.push(...found);
+    return { ids, set };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    errors.push({ pointer: "", detail: `The body ${whyNotObject(text)}.` });
+    return { ids: [], set: {} };
+  }
+}
+
+/**
+ * The members with these keys, each as its text if it can be read. The body isn't parsed as a
+ * whole, which took up to 75 ms. Throws a `SyntaxError` if it's no JSON object.
+ */
+async function readMembers(
+  text: string,
+  keys: readonly ChangeKey[],
+  errors: ValidationError[],
+  turn: () => Promise<unknown>,
+): Promise<Partial<Record<ChangeKey, string>>> {
+  const values = new Map<string, string>();
+  const repeated = new Set<string>();
+  const add = (key: string, detail: string) => errors.push({ pointer: toPointer(key), detail });
+  const slice = new Slice(turnIdsMax);
+  for (const [key, value] of membersOf(text)) {
+    if (values.has(key)) repeated.add(key);
+    else if (!keys.some((each) => each === key)) add(key, notField);
+    values.set(key, value);
+    if (errors.length + repeated.size >= errorsMax) break;
+    if (slice.endsAfter(value)) await turn();
+  }
+  for (const key of repeated) add(key, repeatedField);
+  if (errors.length >= errorsMax) return {};
+  const readable: Partial<Record<ChangeKey, string>> = {};
+  for (const key of keys) {
+    const value = values.get(key);
+    const [start, needed] = changeMembers[key];
+    if (value === undefined) add(key, "is required.");
+    else if (!value.startsWith(start)) add(key, needed);
+    else if (!repeated.has(key)) readable[key] = value;
+  }
+  return readable;
+}
+
+/** Throws a `SyntaxError` if the text is not JSON. */
+function readSet(text: string, errors: ValidationError[]): PlantChange {
+  if (text.length > plantCharactersMax) {
+    errors.push({ pointer: "/set", detail: tooLong });
+    return {};
+  }
+  // What isn't JSON is an error of the body.
+  JSON.parse(text);
+  return validateChange(text, errors, "/set") ?? {};
+}
+
+/** Throws a `SyntaxError` if the text is not a JSON array. */
 async function readIds(
   text: string,
   errors: ValidationError[],
-  { turn, reserved }: BulkContext,
+  turn: () => Promise<unknown>,
 ): Promise<PlantId[]> {
-  // As for plants. An id and its comma take at least two characters.
-  reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
   const ids = new Set<PlantId>();
-  if (!isReadable("/ids", errors)) return [];
-  const items = itemsOf(memberText(text, "ids"));
+  const items = itemsOf(text, plantCharactersMax);
   const count = await forEachItem(items, "ids", turnIdsMax, turn, (item, index) => {
+    const pointer = `/ids/${index}`;
+    if (item.length > plantCharactersMax) {
+      errors.push({ pointer, detail: tooLong });
+      return false;
+    }
     const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);
     if (parsed.success) ids.add(parsed.output);
-    else errors.push({ pointer: `/ids/${index}`, detail: `${parsed.issues[0].message}.` });
+    else {
+      // As above.
+      JSON.parse(item);
+      errors.push({ pointer, detail: `${parsed.issues[0].message}.` });
+    }
     return errors.length < errorsMax;
   });
   if (count === 0) errors.push({ pointer: "/ids", detail: "must not be empty." });

@@ -91,6 +91,7 @@ async function startServing(
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   const server = listen(config, app);
   feed.disconnect = (request) => server.disconnect(request);
+  app.closeLater = (request) => server.closeLater(request);
   const tasks = startThreadTasks(assembly, config.intervals, log);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);

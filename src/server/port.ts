@@ -8,6 +8,8 @@ import { whyNot } from "../storage/failures.ts";
 const closingMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
+/** Bun checks its timeouts every four seconds: one of up to four can be over at once. */
+const closeLaterSeconds = 5;
 
 interface Place extends Pick<Config, "host" | "port" | "threads"> {
   /** Absent: plain HTTP. */
@@ -53,6 +55,8 @@ export function listen(place: Place, app: App) {
     pendingRequests: () => server.pendingRequests,
     /** Takes up to four seconds, because Bun checks its timeouts that often. Any server will do. */
     disconnect: (request: Request) => server.timeout(request, 1),
+    /** After four to eight seconds, unless the next request arrives on the connection before. */
+    closeLater: (request: Request) => server.timeout(request, closeLaterSeconds),
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
     /**
      * Each connection ends with its next response. Resolves once clients have had time to see that.

@@ -24,6 +24,20 @@ test("a connection is kept, unless its body is longer than any that is accepted"
   }
 });
 
+test("the rest of a chunked body is dropped, of 16 a second; then its connection is closed", async () => {
+  const sendChunks = async () => {
+    const body = new ReadableStream({ pull: (stream) => stream.enqueue(Buffer.from(" ")) });
+    const headers = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+    const response = await service.fetch("POST /plants", { headers, body });
+    return [response.status, response.headers.get("Connection")];
+  };
+  for (let second = 1; second <= 2; second++) {
+    spyOn(performance, "now").mockReturnValue(performance.now() + 1_001);
+    for (let dropped = 0; dropped < 16; dropped++) expect(await sendChunks()).toEqual([401, null]);
+    expect(await sendChunks()).toEqual([401, "close"]);
+  }
+});
+
 test("bulks and long pages reserve their size until they are read or given up; a garden has half of 16 MiB", async () => {
   // 822 kB, and 1 MiB.
   const getPage = () => fetch("GET /plants?limit=1000");
@@ -76,6 +90,8 @@ test("a stream comes in chunks of a bounded size, and in smaller ones beside man
   expect(await findLongest(await open())).toBeGreaterThan(16 * 1024);
 });
 
+const manyKeys = `{${times(16_548, () => '"ids":[1]')}}`;
+
 describe("while each slice of work takes a tick,", () => {
   /** Few enough looks fit into a tick's 10 ms for one slice. */
   beforeEach(() => {
@@ -100,6 +116,7 @@ describe("while each slice of work takes a tick,", () => {
     ["a page of a search", 19, "GET /plants?q=oak&limit=5", undefined],
     ["a bulk", 100, "POST /plants/bulk", [...times(5_000, () => fern), {}]],
     ["a bulk of long plants", 5, "POST /plants/bulk", [...times(100, () => ({ name: long })), {}]],
+    ["a bulk delete with many keys", 16, "POST /plants/bulk-delete", manyKeys],
   ] as const)(
     "others get at least as many responses as %s has slices: %d",
     async (_, slices, request, body) => {

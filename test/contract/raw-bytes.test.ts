@@ -1,8 +1,9 @@
 /** Responses byte for byte, over sockets; proofs/hostile/ has what no well-behaved client sends. */
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { startService } from "../end-to-end/running-service.ts";
+import { skipsUnless } from "../skipping.ts";
 
 const service = await startService();
 afterAll(() => service[Symbol.asyncDispose]());
@@ -87,6 +88,57 @@ test.each([
     expect(response.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
   },
 );
+
+const json = "Content-Type: application/json";
+const chunkedTo = (target: string, ...headers: string[]) =>
+  [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
+
+describe("a client that is still sending chunks sees the refusal, and its next response", () => {
+  const wrongToken = "Authorization: Bearer wrong";
+  const long = [100_000, 3_000_000];
+  test.each([
+    [401, chunkedTo("POST /plants", wrongToken, json), [100, ...long]],
+    [404, chunkedTo("POST /nothing", authorization, json), [100, ...long]],
+    [405, chunkedTo("PUT /plants", authorization, json), [100, ...long]],
+    [413, chunkedTo("POST /plants", authorization, json), long],
+    [415, chunkedTo("POST /plants", authorization, "Content-Type: text/plain"), [100, ...long]],
+  ])("of a %d", async (status, head, sizes) => {
+    for (const size of sizes) {
+      const socket = connect(service.port, "127.0.0.1");
+      const received = text(socket);
+      socket.write(head);
+      const piece = " ".repeat(size / 20);
+      for (let pieces = 0; pieces < 20; pieces++) {
+        socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+        await Bun.sleep(5);
+      }
+      socket.write("0\r\n\r\n");
+      socket.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      const responses = await received.catch((error) => `${error}`);
+      const statuses = [...responses.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, each]) => Number(each));
+      expect({ size, statuses }).toEqual({ size, statuses: [status, 200] });
+    }
+  });
+
+  const python = ["/usr/bin/python3", "python3"].find(
+    (each) => Bun.which(each) && Bun.spawnSync([each, "-c", "import requests"]).success,
+  );
+  test.skipIf(skipsUnless(python !== undefined, "not installed: requests for Python"))(
+    "if it is Python's requests",
+    async () => {
+      const script = `
+import sys, time, requests
+def chunks():
+    for _ in range(20):
+        yield b" " * 5000
+        time.sleep(0.005)
+response = requests.post(sys.argv[1], data=chunks(), headers={"Authorization": "Bearer wrong"})
+print(response.status_code, response.json()["title"])`;
+      const { stdout } = Bun.spawnSync([python ?? "", "-c", script, `${service.url}/plants`]);
+      expect(`${stdout}`).toBe("401 A valid token is needed\n");
+    },
+  );
+});
 
 test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
   const list = ["GET /plants HTTP/1.1", ...common];
