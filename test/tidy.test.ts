@@ -95,7 +95,7 @@ describe("documents", () => {
       });
       expect(broken).toEqual([]);
       const scripts = findAll(read(path), /(?:^|`|&& )npm (?:run (?:-s )?)?([a-z][\w:-]*)/gm);
-      expect(["ci", "install", "pack", ...Object.keys(manifest.scripts)]).toEqual(
+      expect(["audit", "ci", "install", "outdated", "pack", ...Object.keys(manifest.scripts)]).toEqual(
         expect.arrayContaining(scripts.flat()),
       );
     },

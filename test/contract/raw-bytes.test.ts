@@ -89,7 +89,6 @@ test.each([
   },
 );
 
-const json = "Content-Type: application/json";
 const chunkedTo = (target: string, ...headers: string[]) =>
   [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
 
