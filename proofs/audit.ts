@@ -4,6 +4,7 @@
  * that the responses allow. That events fit the plants is checked by `auditStore`.
  */
 import { insist } from "../test/end-to-end/running-service.ts";
+import { Patience } from "../test/patience.ts";
 import type { Caller } from "./kept-connection.ts";
 import { isSettled, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
 
@@ -67,7 +68,8 @@ export async function readLog(service: Caller, token: string): Promise<LoggedEve
 }
 
 async function get(service: Caller, token: string, target: string): Promise<Response> {
-  const response = await insist(() => service.call(`GET ${target}`, { token }));
+  // An instance may have just found its database again.
+  const response = await insist(() => service.call(`GET ${target}`, { token }), new Patience(100));
   if (response.status === 200) return response;
   throw new Error(`GET ${target}: ${response.status} ${await response.text()}`);
 }

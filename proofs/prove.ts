@@ -5,6 +5,7 @@ import { join } from "node:path";
 const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>> = {
   failover: [15, "PostgreSQL's primary is lost (needs haproxy; or add patroni or pgbouncer)"],
   faults: [35, "file operations fail, in every way (needs Linux on x64 or arm64)"],
+  fleet: [5, "ten instances: restarts, changing tokens (needs haproxy, pgbouncer, Linux)"],
   histories: [20, "concurrent clients, compared with a model"],
   hostile: [30, "crowds and overload try to stop it or hold up others (needs Linux)"],
   kills: [40, "kill -9 and SIGTERM at any moment"],

@@ -1,9 +1,11 @@
 /** Each proof in short: a few of its trials, which find nothing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
+import { skipsWithoutPooler } from "../test/transaction-pooler.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/prove.ts";
+import { runFleet } from "./fleet/prove.ts";
 import { runHistory, startDeployments, stopAll } from "./histories/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, moments } from "./kills/prove.ts";
@@ -88,11 +90,11 @@ form("a consumer sees every event once and in order, if it is cut off", false, a
 });
 
 form("under a steady load no response leaves much behind", skipsOutsideLinux(), async () => {
-  const { responses, faults, heapBytesPerResponse } = await soak(shortRun);
-  // A busy machine may refuse some.
-  const found = faults.filter((fault) => !fault.endsWith(": 503"));
-  if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) found.push("the heap grew");
-  return { faults: found, figures: { responses } };
+  const { responses, refused, faults, heapBytesPerResponse } = await soak(shortRun);
+  // Other tests keep the machine busy, so a few may be.
+  if (refused > responses / 200) faults.push(`${refused} of ${responses} requests were refused`);
+  if (heapBytesPerResponse >= shortRun.heapBytesPerResponseMax) faults.push("the heap grew");
+  return { faults, figures: { responses } };
 });
 
 const hasNoHaproxy = skipsUnless(hasHaproxy, "not installed: haproxy");
@@ -109,5 +111,17 @@ form(
     } finally {
       await trial.stop();
     }
+  },
+);
+
+const hasNoPooler = hasNoHaproxy || skipsWithoutPooler();
+form(
+  "instances restart, and PostgreSQL, and tokens change: nothing is lost",
+  hasNoPooler,
+  async () => {
+    const size = { instances: 3, gardens: 40, clients: 6, loadMs: 2_000, measuredMs: 4_000 };
+    const { faults, figures } = await runFleet(size);
+    const { requests = 0, "tokens created": tokens = 0, "confirmed writes": writes = 0 } = figures;
+    return { faults, figures: { requests, tokens, writes } };
   },
 );

@@ -10,6 +10,8 @@ import { type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
 
 const pauseMs = 10;
 const retryMs = 100;
+/** Far longer than any failure that a proof causes lasts. */
+const triesMax = 1_200;
 
 type Dice = (sides: number) => number;
 
@@ -106,13 +108,15 @@ export class Workload {
     return this.#retry(dice, (client) => client.put(plant, version));
   }
 
-  /** Sends a request again, to any instance, for as long as the service is unavailable. */
+  /** Sends a request again, to any instance, while the service is unavailable. */
   async #retry(dice: Dice, send: (client: PlantClient) => Promise<Outcome>): Promise<Outcome> {
-    for (;;) {
+    for (let tries = 1; tries <= triesMax; tries++) {
       const outcome = await send(this.#pick(dice));
       if (outcome !== "unavailable" || !this.#isPatient) return outcome;
       await Bun.sleep(retryMs);
     }
+    this.ledger.fault(`unavailable ${triesMax} times, one after the other`);
+    return "failed";
   }
 
   #pick(dice: Dice): PlantClient {

@@ -11,8 +11,8 @@ import { readConsole, readReference } from "../src/http/page-sources.ts";
 const root = join(import.meta.dir, "..");
 const source = join(root, "src");
 /** The threads are programs of their own, found by the name of their file. */
-const entrypoints = ["main.ts", "process/worker-thread.ts", "storage/sqlite/worker.ts"].map((path) =>
-  join(source, path),
+const entrypoints = ["main.ts", "process/worker-thread.ts", "storage/sqlite/worker.ts"].map(
+  (path) => join(source, path),
 );
 
 /** By the name of the platform, the npm package with its runtime. */

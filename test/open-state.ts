@@ -5,6 +5,7 @@ import { dismissUndo } from "../console/message.ts";
 import { describeSize } from "../console/words.ts";
 import type { NewToken } from "../src/auth/opaque-token.ts";
 import { openService } from "./contract/garden.ts";
+import { waitFor } from "./end-to-end/running-service.ts";
 import { create } from "./storage/tested-storage.ts";
 
 export const url = "http://plants.test/";
@@ -57,7 +58,7 @@ export function toText(message: unknown): string {
   return String(message ?? "");
 }
 
-/** Waits until something is true of signals or requests, without a bound of its own. */
+/** Waits until something is true of signals or requests. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
+  await waitFor(() => isTrue() || undefined);
 }

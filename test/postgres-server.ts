@@ -99,6 +99,8 @@ export async function runStatement(
   values?: unknown[],
 ): Promise<Record<string, unknown>[]> {
   const client = new Client(url);
+  // If the server stops, the statement fails, too.
+  client.on("error", () => {});
   await client.connect();
   try {
     return (await client.query(text, values)).rows;

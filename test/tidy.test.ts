@@ -18,7 +18,7 @@ const findAll = (text: string, pattern: RegExp): string[][] =>
 const sources = listFiles("{src,client,console}/**/*.{ts,tsx}").filter(
   (path) => !/\.test\.tsx?$/.test(path),
 );
-const allCode = listFiles("{src,client,console,test,proofs,deploy}/**/*.{ts,tsx}");
+const allCode = listFiles("{src,client,console,test,testing,proofs,deploy}/**/*.{ts,tsx}");
 
 /** A room is a folder of its own, a folder under src/, or a file of src/shared/. */
 function roomOf(path: string): string {
@@ -95,9 +95,14 @@ describe("documents", () => {
       });
       expect(broken).toEqual([]);
       const scripts = findAll(read(path), /(?:^|`|&& )npm (?:run (?:-s )?)?([a-z][\w:-]*)/gm);
-      expect(["ci", "install", "pack", ...Object.keys(manifest.scripts)]).toEqual(
-        expect.arrayContaining(scripts.flat()),
-      );
+      expect([
+        "audit",
+        "ci",
+        "install",
+        "outdated",
+        "pack",
+        ...Object.keys(manifest.scripts),
+      ]).toEqual(expect.arrayContaining(scripts.flat()));
     },
   );
 
@@ -116,7 +121,7 @@ describe("documents", () => {
     const text = read("ARCHITECTURE.md");
     const folders = new Set(sources.map((path) => basename(dirname(path))));
     expect([...folders].filter((name) => !text.includes(`${name}/`))).toEqual([]);
-    const files = listFiles("{src,client,console,test,proofs,scripts}/**/*.ts");
+    const files = listFiles("{src,client,console,test,testing,proofs,scripts}/**/*.ts");
     const names = new Set(files.map((path) => basename(path)));
     const named = findAll(text, /(?<![\w*-])([\w.-]+\.ts)\b/g).flat();
     expect(named.filter((name) => !names.has(name))).toEqual([]);

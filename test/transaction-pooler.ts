@@ -14,7 +14,11 @@ export function skipsWithoutPooler(): boolean {
   return skipsUnless(pgbouncer !== null, "not installed: pgbouncer");
 }
 
-export async function startPooler(url: string, port = pickPorts(1)[0] ?? 0) {
+export async function startPooler(
+  url: string,
+  port = pickPorts(1)[0] ?? 0,
+  others: Readonly<Record<string, string | number>> = {},
+) {
   const { username, password, port: serverPort } = new URL(url);
   const folder = makeServerFolder();
   const settings = {
@@ -29,6 +33,7 @@ export async function startPooler(url: string, port = pickPorts(1)[0] ?? 0) {
     // Two transactions in a row rarely share a connection.
     server_round_robin: 1,
     server_login_retry: 1,
+    ...others,
   };
   const server = `host=127.0.0.1 port=${serverPort} user=${username} password=${password}`;
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);

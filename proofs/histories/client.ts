@@ -1,10 +1,10 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
 import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { type Call, type Plant, renderEvent, type Seen } from "../../testing/garden-model.ts";
 import type { LoggedEvent } from "../audit.ts";
 import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
 import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
-import { type Call, type Plant, renderEvent, type Seen } from "./garden-model.ts";
 import type { Operation } from "./linearization.ts";
 
 export type Dice = (sides: number) => number;

@@ -3,7 +3,7 @@
  * at a moment between its call and its response. This is Wing and Gong's search, with memoization.
  * The events are what the last operation read: the order of the writes must be theirs.
  */
-import { type Call, Garden } from "./garden-model.ts";
+import { type Call, Garden } from "../../testing/garden-model.ts";
 
 export interface Operation {
   /** Which client on which instance, for the reader. */

@@ -1,6 +1,7 @@
 /** Random calls of a client. Ids and keys are few, so that clients conflict. */
+
+import type { Call, Content, List, Seen } from "../../testing/garden-model.ts";
 import type { Dice, Notebook } from "./client.ts";
-import type { Call, Content, List, Seen } from "./garden-model.ts";
 
 export const callsMin = 10;
 const callsMax = 25;

@@ -42,6 +42,9 @@ const length = (value: string | number) => `Content-Length: ${value}`;
 const filled = (bytes: number) => get(`X: ${"x".repeat(bytes - get("X: ").length)}`);
 const chunk = (data: string) => `${data.length.toString(16)}\r\n${data}\r\n`;
 
+const nowhere = head("POST /nothing HTTP/1.1", host, chunked);
+const tooLong = post(chunked) + chunk(fern.padEnd(2 ** 16 + 1));
+
 /** What an attacker wants to run on somebody else's connection. */
 const smuggled = head("DELETE /plants/7 HTTP/1.1", host, authorization);
 /** One request for a parser that uses the length, two for one that uses the chunks. */
@@ -87,6 +90,13 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly s
   },
   "200 open": { "headers of 16 KiB": filled(2 ** 14) },
   "400 open": {
+    "a request in the chunks of a GET": get(chunked) + chunk(smuggled) + lastChunk,
+    "a request in chunks of a GET that arrive after the 400": [
+      get(chunked),
+      chunk(smuggled) + lastChunk,
+    ],
+    "a request in the chunks of a DELETE":
+      head("DELETE /plants/9 HTTP/1.1", host, authorization, chunked) + chunk(smuggled) + lastChunk,
     "Transfer-Encoding with an underscore":
       post("Transfer_Encoding: chunked", length(hidden.length)) + hidden,
     "a request where a body should be, on a GET": get(length(smuggled.length)) + smuggled,
@@ -94,13 +104,23 @@ const cases: Readonly<Record<string, Readonly<Record<string, string | readonly s
   "404 open": {
     "a request as a body for no path":
       head("POST /nothing HTTP/1.1", host, length(smuggled.length)) + smuggled,
+    "a request in the chunks of a body for no path": nowhere + chunk(smuggled) + lastChunk,
+    "a request in chunks that arrive after the 404": [nowhere, chunk(smuggled), lastChunk],
+  },
+  "404 400 closed": {
+    "a request instead of a chunk, after the 404": [nowhere, smuggled],
+    "a request instead of the last chunk, after the 404": [nowhere + chunk(fern), smuggled],
+    "a wrong size of a chunk, after the 404": [nowhere, `0xf\r\n${fern}\r\n${hidden}`],
+    "a chunk that is longer than its size, after the 404": [nowhere, `4\r\n${fern}\r\n${hidden}`],
   },
   "413 closed": {
     "a length over every limit, and a request for a body": post(length(2 ** 20 + 1)) + smuggled,
-    "chunks over the limit, and a request after them": [
-      post(chunked) + chunk(fern.padEnd(2 ** 16 + 1)),
-      lastChunk + smuggled,
-    ],
+  },
+  "413 open": {
+    "chunks over the limit, and a request in the rest": [tooLong, chunk(smuggled), lastChunk],
+  },
+  "413 400 closed": {
+    "chunks over the limit, and a request instead of the rest": [tooLong, smuggled],
   },
   "400 closed": {
     "the same length twice, with a request after it":
@@ -135,6 +155,23 @@ test.each(listed)("%s: %s", async (_, outcome, sent) => {
   // Writes are committed in order, so earlier ones are done after this one.
   expect((await restore()).status).toBe(200);
   expect(await (await service.call("GET /plants?include=id")).json()).toEqual(victim);
+});
+
+test("a refused body that doesn't end is cut off", async () => {
+  const socket = connect({ host: "127.0.0.1", port: service.port });
+  let received = "";
+  socket
+    .on("error", () => {})
+    .on("data", (bytes: Buffer) => {
+      received += bytes;
+    });
+  socket.write(nowhere);
+  const piece = chunk(" ".repeat(1_000));
+  await waitFor(() => {
+    socket.write(piece);
+    return socket.destroyed || undefined;
+  });
+  expect(received).toStartWith("HTTP/1.1 404 ");
 });
 
 /** Returns the statuses, and whether the connection was open for a last request. */

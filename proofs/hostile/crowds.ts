@@ -8,6 +8,8 @@ export interface Crowd {
   readonly send: (token: string, turn: number) => string;
   /** In place of tokens, `send` gets a JWT to be completed. */
   readonly isForging?: boolean;
+  /** Sent again and again after a request, until the service closes the connection. */
+  readonly rest?: string;
   /** After a response, a connection waits until the service closes it, instead of sending again. */
   readonly isWaiting?: boolean;
   /** It never reads its responses. */
@@ -34,9 +36,21 @@ const randomId = () => Math.floor(Math.random() * 2 ** 52);
 const randomPlant = () => `{"name":"${"🌱".repeat(150)}","id":${randomId()}}`;
 const token = "";
 const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
-const oneByteChunks = `${writeRequest("POST /plants", { token, headers: chunked })}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const chunkedHead = writeRequest("POST /plants", { token, headers: chunked });
+const oneByteChunks = `${chunkedHead}${"1\r\n \r\n".repeat(100_000)}0\r\n\r\n`;
+const longChunk = `10000\r\n${" ".repeat(65_536)}\r\n`;
 const fiveKilobytes = writeRequest("POST /plants", { token, body: " ".repeat(5_000) });
 const oneMebibyte = writeRequest("POST /plants/bulk", { token, body: " ".repeat(1_048_576) });
+const manySpaces = { "Content-Type": `a${" ".repeat(15_000)}b` };
+/** Members that are slow to parse, almost as long as a body may be. */
+const nestedArrays = `"tag":${"[".repeat(130_000)}${"]".repeat(130_000)}`;
+const repeatedKeys = Array(16_548).fill('"tag":"shade"').join(",");
+
+/** With these members in `set`, or beside it. */
+function changeMany(token: string, turn: number, members: string): string {
+  const all = turn % 2 === 0 ? `"set":{${members}}` : `"set":{"tag":""},${members}`;
+  return writeRequest("POST /plants/bulk-update", { token, body: `{"ids":[1],${all}}` });
+}
 
 /** Each holds up something else, if the service lets it. */
 export const crowds: Readonly<Record<string, Crowd>> = {
@@ -47,6 +61,9 @@ export const crowds: Readonly<Record<string, Crowd>> = {
   },
   "bodies of one-byte chunks, no token": {
     ...{ connections: 100, send: () => oneByteChunks, isHeavy: true },
+  },
+  "endless bodies of long chunks, no token": {
+    ...{ connections: 100, send: () => chunkedHead, rest: longChunk, grownMbMax: 100 },
   },
   "kept connections with bodies of 5 KB, no token": {
     ...{ connections: 8_000, send: () => fiveKilobytes, isHeavy: true },
@@ -62,6 +79,18 @@ export const crowds: Readonly<Record<string, Crowd>> = {
     isForging: true,
     send: (jwt, turn) =>
       writeRequest("GET /plants", { token: `${jwt}${String(turn).padStart(12, "0")}` }),
+  },
+  "Content-Types of 15,000 spaces": {
+    connections: 10,
+    send: (token) => writeRequest("POST /plants", { token, headers: manySpaces }),
+  },
+  "bulk updates with nested arrays": {
+    connections: 8,
+    send: (token, turn) => changeMany(token, turn, nestedArrays),
+  },
+  "bulk updates with repeated keys": {
+    connections: 8,
+    send: (token, turn) => changeMany(token, turn, repeatedKeys),
   },
   "bulks with ids, keys and long names": {
     connections: 240,

@@ -32,6 +32,8 @@ interface Member {
   missing: number | undefined;
   /** The rest of a request that the kernel didn't take at once. */
   unsent: Buffer;
+  /** Its response came, so the next request follows the rest. */
+  isNextDue: boolean;
 }
 
 const returnMs = 5;
@@ -48,6 +50,7 @@ let [good, turn] = [0, 0];
 /** Ends a head, and after it only the last chunk: there is none in JSON. */
 const blankLine = Buffer.from("\r\n\r\n");
 const noBytes: Buffer = Buffer.alloc(0);
+const rest = Buffer.from(crowd.rest ?? "");
 
 const handlers = {
   open: sendNext,
@@ -73,10 +76,13 @@ const handlers = {
     member.missing = undefined;
     if (/^20[01]/.test(member.status) && performance.now() - member.sentAtMs <= goodMs) good++;
     if (isRefused(member)) setTimeout(sendNext, retryMs, socket);
-    else if (!isWaiting) sendNext(socket);
+    else if (!isWaiting && member.unsent.length === 0) sendNext(socket);
+    else member.isNextDue = !isWaiting;
   },
   drain(socket: Socket<Member>) {
-    send(socket, socket.data.unsent);
+    const { data } = socket;
+    send(socket, data.unsent);
+    if (data.isNextDue && data.unsent.length === 0) sendNext(socket);
   },
   close({ data }: Socket<Member>) {
     const wasOpen = data.sentAtMs > 0;
@@ -93,11 +99,15 @@ function isRefused({ status }: Member): boolean {
 function sendNext(socket: Socket<Member>): void {
   const member = socket.data;
   member.sentAtMs = performance.now();
+  member.isNextDue = false;
   send(socket, Buffer.from(crowd.send(tokens[member.number % tokens.length] ?? "", turn++)));
 }
 
 function send(socket: Socket<Member>, bytes: Buffer): void {
-  socket.data.unsent = bytes.subarray(Math.max(socket.write(bytes), 0));
+  const unsent = bytes.subarray(Math.max(socket.write(bytes), 0));
+  socket.data.unsent = unsent;
+  // Until the kernel takes no more.
+  if (unsent.length === 0 && rest.length > 0) send(socket, rest);
 }
 
 async function come(number: number): Promise<void> {
@@ -109,6 +119,7 @@ async function come(number: number): Promise<void> {
     head: noBytes,
     missing: undefined,
     unsent: noBytes,
+    isNextDue: false,
   };
   try {
     await Bun.connect<Member>({ hostname: "127.0.0.1", port, socket: handlers, data });

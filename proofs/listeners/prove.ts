@@ -182,7 +182,7 @@ async function tryDelays(engine: Engine, instances: number): Promise<Trial> {
   const delays: number[] = [];
   for (let seq = 1; seq <= creates; seq++) {
     // At any time between two looks.
-    await Bun.sleep(Math.random() * 300);
+    await Bun.sleep((seq * 97) % 300);
     await callAnew(services[seq % instances] as RunningService, "POST /plants", init);
     const sinceMs = performance.now();
     const isMissing = () => listeners.some(({ last }) => last !== String(seq));

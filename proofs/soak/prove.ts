@@ -38,13 +38,15 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   await using service = await startService({ program: options.program, variables });
   const faults: string[] = [];
   let responses = 0;
+  let refused = 0;
 
   /** Returns where a created plant is. */
   async function send(request: string, expected: number, init: RequestInit = {}) {
     const response = await service.call(request, init).catch((error: Error) => error);
     responses++;
     const status = response instanceof Error ? response.message : response.status;
-    if (status !== expected && faults.length < 100) faults.push(`${request}: ${status}`);
+    if (status === 503) refused++;
+    else if (status !== expected && faults.length < 100) faults.push(`${request}: ${status}`);
     if (response instanceof Error) return "/plants/0";
     await response.arrayBuffer();
     return response.headers.get("location") ?? "/plants/0";
@@ -105,7 +107,7 @@ export async function soak(options: { durationMs: number; warmUpMs: number; prog
   const measured = responses - before;
   const heapBytesPerResponse = ((await measureHeap(service)) - heapBefore) / measured;
   faults.push(...(await auditStore(service.database)));
-  return { responses: measured, faults, samples, heapBytesPerResponse };
+  return { responses: measured, refused, faults, samples, heapBytesPerResponse };
 }
 
 async function measureHeap(service: RunningService): Promise<number> {
@@ -151,6 +153,7 @@ if (import.meta.main) {
   for (const [what, growth, max] of growths) {
     process.stdout.write(`${growth.toFixed(3)} more ${what} (bound: ${max})\n`);
   }
+  if (run.refused > 0) run.faults.push(`${run.refused} requests were refused`);
   for (const fault of run.faults) process.stdout.write(`fault: ${fault}\n`);
   process.stdout.write(`${run.responses} responses\n`);
   process.exit(run.faults.length > 0 || growths.some(([, growth, max]) => growth > max) ? 1 : 0);

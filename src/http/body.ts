@@ -11,7 +11,12 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  */
 export function readBody(exchange: Exchange, bytesMax: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const onLate = () => reject(tooLate);
+    const fail = (error: PlantStoreError) => {
+      // The rest of one that is too long is dropped, as if none of it had been read.
+      exchange.isBodyBroken ||= error.code !== "too-large";
+      reject(error);
+    };
+    const onLate = () => fail(tooLate);
     addDeadline(onLate);
     const { request, declaredBody } = exchange;
     const reading = declaredBody.isSmall ? request.bytes() : readChunks(exchange, bytesMax);
@@ -25,7 +30,7 @@ export function readBody(exchange: Exchange, bytesMax: number): Promise<string> 
       },
       (error) => {
         deadlines.delete(onLate);
-        reject(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
+        fail(error instanceof PlantStoreError ? error : invalid("must arrive whole"));
       },
     );
   });

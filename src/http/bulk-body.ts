@@ -11,19 +11,24 @@ import {
   plantDraftSchema,
   plantIdSchema,
 } from "../domain/plant.ts";
-import { exactInteger, itemsOf, memberText } from "../shared/json-text.ts";
+import { exactInteger, itemsOf, membersOf } from "../shared/json-text.ts";
 import type { Call } from "./operation.ts";
 import {
   type Checked,
+  notField,
   oneErrorEach,
   plantCharactersMax,
+  repeatedField,
+  toPointer,
   validateChange,
   validateObject,
+  whyNotObject,
 } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
 export const bulkBytesMax = 1024 * 1024;
 export const idsBytesMax = 256 * 1024;
+const tooLong = `must have at most ${plantCharactersMax} characters.`;
 /** How much of a body is worked on in one slice: a millisecond or two, whatever it holds. */
 const turnCharactersMax = 32 * 1024;
 const turnPlantsMax = 48;
@@ -42,7 +47,6 @@ export async function readBulk(text: string, call: Call): Promise<Checked<readon
   const drafts: PlantDraft[] = [];
   const errors: ValidationError[] = [];
   const items = itemsOf(text, plantCharactersMax);
-  const tooLong = `must have at most ${plantCharactersMax} characters.`;
   try {
     const count = await forEachItem(items, "plants", turnPlantsMax, call, (item, index) => {
       const pointer = `/${index}`;
@@ -74,22 +78,34 @@ async function forEachItem(
   call: Call,
   read: (item: string, index: number) => boolean,
 ): Promise<number> {
+  const slice = new Slice(turnItemsMax);
   let count = 0;
-  let turnItems = 0;
-  let turnCharacters = 0;
   for (const item of items) {
     if (count === bulkPlantsMax) {
       throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ${name}.`);
     }
     if (!read(item, count++)) break;
-    turnItems++;
-    turnCharacters += item.length;
-    if (turnItems < turnItemsMax && turnCharacters < turnCharactersMax) continue;
-    await call.turn();
-    turnItems = 0;
-    turnCharacters = 0;
+    if (slice.endsAfter(item)) await call.turn();
   }
   return count;
+}
+
+/** Counts what is worked on, until it's time to wait for a turn. */
+class Slice {
+  #items = 0;
+  #characters = 0;
+
+  constructor(private readonly itemsMax: number) {}
+
+  /** Whether the slice is over with this item. If so, the next one begins. */
+  endsAfter({ length }: string): boolean {
+    this.#items++;
+    this.#characters += length;
+    if (this.#items < this.itemsMax && this.#characters < turnCharactersMax) return false;
+    this.#items = 0;
+    this.#characters = 0;
+    return true;
+  }
 }
 
 /** How many objects the text may hold, up to the most plants that are allowed. */
@@ -100,57 +116,116 @@ function countObjects(text: string): number {
   return count;
 }
 
-const idsSchema = { ids: v.custom<unknown>(Array.isArray, "must be an array of ids") };
-const deletionSchema = v.object(idsSchema, () => "is required");
-const updateSchema = v.object(
-  { ...idsSchema, set: v.custom<object>(isObject, "must be an object") },
-  () => "is required",
-);
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The ids of plants to delete, each of them once. Fails as `readBulk` does. */
 export async function readDeletion(text: string, call: Call): Promise<Checked<readonly PlantId[]>> {
-  const { errors } = validateObject(deletionSchema, text);
-  const ids = isReadable("/ids", errors) ? await readIds(text, call) : noIds;
-  return { value: ids.value, errors: [...errors, ...ids.errors] };
+  const { value, errors } = await readChange(text, ["ids"], call);
+  return { value: value.ids, errors };
 }
 
 /** The ids of plants to change, as for deleting them, and what to set. */
-export async function readUpdate(
-  text: string,
-  call: Call,
-): Promise<Checked<{ readonly ids: readonly PlantId[]; readonly set: PlantChange }>> {
-  const { errors } = validateObject(updateSchema, text);
-  const set = isReadable("/set", errors)
-    ? validateChange(memberText(text, "set"), "/set")
-    : { value: undefined, errors: [] };
-  const ids = isReadable("/ids", errors) ? await readIds(text, call) : noIds;
-  return {
-    value: { ids: ids.value, set: set.value ?? {} },
-    errors: [...errors, ...set.errors, ...ids.errors],
-  };
+export function readUpdate(text: string, call: Call): Promise<Checked<Change>> {
+  return readChange(text, ["ids", "set"], call);
 }
 
+interface Change {
+  readonly ids: readonly PlantId[];
+  readonly set: PlantChange;
+}
+
+type ChangeKey = keyof Change;
+
+/** How the value of each member starts, and what is wrong if it doesn't. */
+const changeMembers: Readonly<Record<ChangeKey, readonly [start: string, needed: string]>> = {
+  ids: ["[", "must be an array of ids."],
+  set: ["{", "must be an object."],
+};
+
+const noSet: Checked<PlantChange | undefined> = { value: undefined, errors: [] };
 const noIds: Checked<readonly PlantId[]> = { value: [], errors: [] };
 
-/** Whether nothing is wrong so far with the body, or with this member of it. */
-function isReadable(member: string, errors: readonly ValidationError[]): boolean {
-  return !errors.some((each) => "pointer" in each && ["", member].includes(each.pointer));
-}
-
-async function readIds(text: string, call: Call): Promise<Checked<readonly PlantId[]>> {
+async function readChange(
+  text: string,
+  keys: readonly ChangeKey[],
+  call: Call,
+): Promise<Checked<Change>> {
   // As for plants. An id and its comma take at least two characters.
   call.reserved.add(Math.min(bulkPlantsMax, text.length / 2) * idBytes + streamBytes);
-  const ids = new Set<PlantId>();
+  try {
+    const { value: members, errors } = await readMembers(text, keys, call);
+    const set = members.set === undefined ? noSet : readSet(members.set);
+    const ids = members.ids === undefined ? noIds : await readIds(members.ids, call);
+    return {
+      value: { ids: ids.value, set: set.value ?? {} },
+      errors: [...errors, ...set.errors, ...ids.errors],
+    };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const detail = `The body ${whyNotObject(text)}.`;
+    return { value: { ids: [], set: {} }, errors: [{ pointer: "", detail }] };
+  }
+}
+
+/**
+ * The members with these keys, each as its text if it can be read. Parsing the whole body would
+ * hold others up: 25 ms for 256 KiB of nested arrays. Throws a `SyntaxError` if it's no JSON object.
+ */
+async function readMembers(
+  text: string,
+  keys: readonly ChangeKey[],
+  call: Call,
+): Promise<Checked<Partial<Record<ChangeKey, string>>>> {
   const errors: ValidationError[] = [];
-  const items = itemsOf(memberText(text, "ids"));
+  const values = new Map<string, string>();
+  const repeated = new Set<string>();
+  const add = (key: string, detail: string) => errors.push({ pointer: toPointer(key), detail });
+  const slice = new Slice(turnIdsMax);
+  for (const [key, value] of membersOf(text)) {
+    if (values.has(key)) repeated.add(key);
+    else if (!keys.some((each) => each === key)) add(key, notField);
+    values.set(key, value);
+    if (errors.length + repeated.size >= errorsMax) break;
+    if (slice.endsAfter(value)) await call.turn();
+  }
+  for (const key of repeated) add(key, repeatedField);
+  if (errors.length >= errorsMax) return { value: {}, errors };
+  const readable: Partial<Record<ChangeKey, string>> = {};
+  for (const key of keys) {
+    const value = values.get(key);
+    const [start, needed] = changeMembers[key];
+    if (value === undefined) add(key, "is required.");
+    else if (!value.startsWith(start)) add(key, needed);
+    else if (!repeated.has(key)) readable[key] = value;
+  }
+  return { value: readable, errors };
+}
+
+/** Throws a `SyntaxError` if the text is not JSON. */
+function readSet(text: string): Checked<PlantChange | undefined> {
+  if (text.length > plantCharactersMax) {
+    return { value: undefined, errors: [{ pointer: "/set", detail: tooLong }] };
+  }
+  JSON.parse(text);
+  return validateChange(text, "/set");
+}
+
+/** Throws a `SyntaxError` if the text is not a JSON array. */
+async function readIds(text: string, call: Call): Promise<Checked<readonly PlantId[]>> {
+  const errors: ValidationError[] = [];
+  const ids = new Set<PlantId>();
+  const items = itemsOf(text, plantCharactersMax);
   const count = await forEachItem(items, "ids", turnIdsMax, call, (item, index) => {
+    const pointer = `/ids/${index}`;
+    if (item.length > plantCharactersMax) {
+      errors.push({ pointer, detail: tooLong });
+      return false;
+    }
     const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);
     if (parsed.success) ids.add(parsed.output);
-    else errors.push({ pointer: `/ids/${index}`, detail: `${parsed.issues[0].message}.` });
+    else {
+      // Unless it is no JSON at all, which is an error of the whole body.
+      JSON.parse(item);
+      errors.push({ pointer, detail: `${parsed.issues[0].message}.` });
+    }
     return errors.length < errorsMax;
   });
   if (count === 0) errors.push({ pointer: "/ids", detail: "must not be empty." });

@@ -7,12 +7,14 @@ import { plantCharactersMax } from "./validation.ts";
 const smallBodyBytes = plantCharactersMax;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 export const undeclaredBytes = 256 * 1024;
-/** If more than this is left of a refused body, the connection is closed instead of drained. */
-const drainedBytesMax = 1024 * 1024;
+/** If a body declares more, the connection is closed after a refusal, instead of dropping the rest. */
+const droppedBytesMax = 1024 * 1024;
 const jsonType = "application/json";
 
 export class DeclaredBody {
   readonly isPresent: boolean;
+  /** Whether it comes in chunks, and nothing says otherwise. */
+  readonly isChunked: boolean;
   /** `Content-Length`: absent without it, and `NaN` if it isn't one number. */
   readonly #bytes: number | undefined;
 
@@ -20,8 +22,9 @@ export class DeclaredBody {
     const length = headers.get("content-length");
     // The runtime lets a repeated one through. Nothing may take it for a small one.
     if (length !== null) this.#bytes = /^\d+$/.test(length) ? Number(length) : Number.NaN;
-    this.isPresent =
-      this.#bytes === undefined ? headers.has("transfer-encoding") : this.#bytes !== 0;
+    const encoding = headers.get("transfer-encoding");
+    this.isChunked = encoding?.toLowerCase() === "chunked" && this.#bytes === undefined;
+    this.isPresent = (this.#bytes !== undefined && this.#bytes !== 0) || encoding !== null;
   }
 
   get hasLength(): boolean {
@@ -37,12 +40,12 @@ export class DeclaredBody {
   get bytesToReserve(): number {
     if (!this.isPresent || this.isSmall) return 0;
     const bytes = this.#bytes ?? undeclaredBytes;
-    return bytes <= drainedBytesMax ? bytes : smallBodyBytes;
+    return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
   }
 
-  /** Whether the runtime can read and drop what is left of it after a refusal. */
-  get canBeDrained(): boolean {
-    return this.#bytes !== undefined && this.#bytes <= drainedBytesMax;
+  /** Whether it says that it's short, so that the runtime may drop the rest after a refusal. */
+  get isBounded(): boolean {
+    return this.#bytes !== undefined && this.#bytes <= droppedBytesMax;
   }
 
   /**
@@ -73,15 +76,20 @@ export class DeclaredBody {
 
   /** A request that has neither body nor type passes: its body is found empty. */
   #checkType(otherType: string | undefined): void {
-    const type = this.headers.get("content-type")?.replace(typeParameters, "").toLowerCase();
+    const header = this.headers.get("content-type");
+    const [, type = ""] = typeInUtf8.exec(header ?? "") ?? [];
     const encoding = this.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-    const isExpected = type === undefined ? !this.isPresent : [jsonType, otherType].includes(type);
+    const isExpected =
+      header === null ? !this.isPresent : [jsonType, otherType].includes(type.toLowerCase());
     if (!isExpected || encoding !== "identity") throw unsupportedType;
   }
 }
 
-/** A semicolon with nothing after it is no parameter, and some clients send it. */
-const typeParameters = /\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
+/**
+ * A type, and perhaps its charset. A semicolon with nothing after it is no parameter, and some
+ * clients send it. Anchored at both ends: a search would take quadratic time on many spaces.
+ */
+const typeInUtf8 = /^([^\s;]+)\s*(?:;\s*charset\s*=\s*(?:utf-8|"utf-8")\s*)?(?:;\s*)?$/i;
 
 const unsupportedType = new PlantStoreError(
   "unsupported-media-type",

@@ -20,6 +20,7 @@ import { noGarden } from "../limits/fair-queue.ts";
 import type { Scheduler } from "../limits/scheduler.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { singleFlight } from "../shared/promises.ts";
+import type { Connections } from "./connections.ts";
 import type { Reply } from "./reply.ts";
 import { renderEvent } from "./reply.ts";
 import type { Source } from "./stream.ts";
@@ -75,6 +76,7 @@ interface Channel {
 }
 
 interface FeedDeps {
+  readonly connections: Connections;
   readonly events: Events;
   readonly readVersion: PlantStorage["version"];
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached">;
@@ -91,8 +93,6 @@ export class EventFeed {
   #polls = 0;
   #opened = 0;
   #isClosed = false;
-  /** Closes a request's connection soon, even if its client doesn't read. The server sets it. */
-  disconnect: (request: Request) => void = () => {};
 
   constructor(private readonly deps: FeedDeps) {}
 
@@ -233,6 +233,11 @@ export class EventFeed {
     };
     await Promise.all(Array.from({ length: lookupsMax }, lookUp));
   });
+
+  /** Closes a request's connection soon, even if its client doesn't read. */
+  disconnect(request: Request): void {
+    this.deps.connections.disconnect(request);
+  }
 
   turn(queue: string): Promise<unknown> {
     return this.deps.scheduler.turn(queue);

@@ -33,6 +33,8 @@ export class Exchange implements Call {
   readonly declaredBody: DeclaredBody;
   /** Whether a part of the body hasn't been read. */
   hasUnreadBody: boolean;
+  /** Whether the body came late, or not as it should. */
+  isBodyBroken = false;
   /** The memory that it takes until it ends. */
   readonly reserved: Reservation;
   /** Whether there is room for its body. If not, it is refused unread. */
@@ -111,7 +113,7 @@ export class Exchange implements Call {
     if (error !== undefined) this.#reportBrokenStream(error);
     const { operation, caller, requestId, traceId, service } = this;
     const { method } = this.request;
-    const durationMs = performance.now() - this.startedAtMs;
+    const durationMs = this.service.now() - this.startedAtMs;
     service.metrics.countRequest(operation?.name ?? "none", method, status, durationMs);
     service.log.request(levelOf(operation, status), {
       method,

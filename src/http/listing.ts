@@ -44,14 +44,17 @@ const encoder = new TextEncoder();
 
 /** The lists of one thread. */
 export class Lists {
-  readonly #permits = new Semaphore(permitsMax, gardenPermitsMax);
+  readonly #permits: Semaphore;
   readonly #chunkSizes = new ChunkSizes(2_048, sliceTextMax, 2 * 1024 * 1024);
 
   /** `turn` resolves when a garden may go on with long work. */
   constructor(
     private readonly turn: (garden: string) => Promise<unknown>,
     private readonly reservedBytes: ReservedBytes,
-  ) {}
+    now?: () => number,
+  ) {
+    this.#permits = new Semaphore(permitsMax, gardenPermitsMax, now);
+  }
 
   /** Up to `limit` items, or all. Fails with `overloaded` if it has to wait too long to begin. */
   read<Item, Position>(

@@ -20,7 +20,7 @@ import {
 } from "./operations/index.ts";
 import { toProblem } from "./problem.ts";
 import type { Reply } from "./reply.ts";
-import { buildHeaders, respond } from "./response.ts";
+import { buildHeaders, createDropLimit, respond } from "./response.ts";
 import { createRouter, openPaths } from "./router.ts";
 import type { Service } from "./service.ts";
 
@@ -33,7 +33,9 @@ export interface Pipeline {
   readonly openPaths: readonly string[];
 }
 
-export function createPipeline(parts: Omit<Service, "findRoute" | "countOverload">): Pipeline {
+export function createPipeline(
+  parts: Omit<Service, "findRoute" | "countOverload" | "mayDropBody">,
+): Pipeline {
   const { basePath, log } = parts;
   const operations = [
     ...plantOperations,
@@ -45,6 +47,7 @@ export function createPipeline(parts: Omit<Service, "findRoute" | "countOverload
     ...parts,
     findRoute: createRouter(basePath, operations),
     countOverload: createOverloadLog(log),
+    mayDropBody: createDropLimit(),
   };
   return {
     fetch: (request, isExactOpenPath = true) => receive(service, request, isExactOpenPath),
@@ -55,7 +58,7 @@ export function createPipeline(parts: Omit<Service, "findRoute" | "countOverload
 /** Serves a request in its garden's turn. Avoids awaits: one costs as much as a cached list. */
 function receive(service: Service, request: Request, isExactOpenPath: boolean): Promise<Response> {
   const { scheduler } = service;
-  const nowMs = performance.now();
+  const nowMs = service.now();
   const exchange = new Exchange(service, request, isExactOpenPath, nowMs);
   if (!exchange.hasRoom || scheduler.mayRun(nowMs)) return serve(exchange);
   return scheduler.turn(exchange.queue).then((isLate) => {

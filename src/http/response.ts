@@ -70,17 +70,43 @@ async function waitForChunk(exchange: Exchange): Promise<void> {
 }
 
 /**
- * Whether the connection must be closed after the response, because the rest of the body could be
- * taken for the next request. A short rest is read and dropped, so that a proxy that is still
- * sending it sees the response.
+ * Whether the connection ends with the response, because the rest of the body is long or late, or
+ * could be taken for the next request. Otherwise the runtime drops the rest, so that a client or
+ * proxy that is still sending it sees the response.
  */
-function mustClose({ request, hasUnreadBody, hasRoom, declaredBody }: Exchange): boolean {
+function mustClose(exchange: Exchange): boolean {
+  const { request, hasUnreadBody, declaredBody, service } = exchange;
   // After a CONNECT the runtime sees no more requests.
   if (request.method === "CONNECT") return true;
   if (!hasUnreadBody) return false;
   // A client that waits for a 100 may send its next request instead of the body.
   if (!declaredBody.isExpectationMet) return true;
-  return !declaredBody.canBeDrained || !hasRoom || request.bodyUsed;
+  if (!exchange.hasRoom || exchange.isBodyBroken) return true;
+  if (!declaredBody.isChunked) return !declaredBody.isBounded;
+  if (!service.mayDropBody()) return true;
+  // It may be endless.
+  service.connections.closeLater(request);
+  return false;
+}
+
+/**
+ * How many chunked bodies a second are dropped after their responses. The runtime parses what it
+ * drops: without a bound, 100 connections held others up for half a second.
+ */
+const droppedPerSecondMax = 16;
+
+/** Returns whether one more chunked body may be dropped, after its response. */
+export function createDropLimit(): () => boolean {
+  let secondStartMs = Number.NEGATIVE_INFINITY;
+  let dropped = 0;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs - secondStartMs >= 1_000) {
+      secondStartMs = nowMs;
+      dropped = 0;
+    }
+    return ++dropped <= droppedPerSecondMax;
+  };
 }
 
 function visibilityOf({ operation, route }: Exchange): Visibility {

@@ -7,6 +7,7 @@ import type { Scheduler } from "../limits/scheduler.ts";
 import type { Log } from "../shared/log.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import type { ResponseCache } from "./cache.ts";
+import type { Connections } from "./connections.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { Application } from "./operation.ts";
 import type { Router } from "./router.ts";
@@ -18,6 +19,9 @@ export interface Service extends Application {
   // Whose request it is, and when it may go on.
   readonly authenticator: Pick<Authenticator, "authenticate" | "findCached" | "findGarden">;
   readonly scheduler: Scheduler;
+  /** The time by which requests wait. */
+  readonly now: () => number;
+  readonly connections: Connections;
   readonly reservedBytes: ReservedBytes;
   /** Absent: requests are not counted. */
   readonly limiter: RateLimiter | undefined;
@@ -26,6 +30,8 @@ export interface Service extends Application {
   readonly cache: ResponseCache;
   readonly readVersion: PlantStorage["version"];
   readonly headers: ResponseHeaders;
+  /** Whether the rest of one more chunked body may be dropped. */
+  readonly mayDropBody: () => boolean;
 
   // What operators see.
   readonly metrics: Metrics;

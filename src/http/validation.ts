@@ -20,6 +20,8 @@ export interface Checked<Value> {
 
 /** One error for each field or parameter is enough. */
 export const oneErrorEach = { abortPipeEarly: true } as const;
+export const notField = "is not a field here.";
+export const repeatedField = "must be given at most once.";
 
 interface ObjectPlace {
   /** Where the object is in the body (RFC 6901); empty if it's the body. */
@@ -43,9 +45,9 @@ export function validateObject<Schema extends v.GenericSchema>(
   for (const key of Object.keys(members)) {
     if (Object.hasOwn(known, key)) continue;
     if (errors.length >= errorsMax) break;
-    add(key, "is not a field here.");
+    add(key, notField);
   }
-  for (const key of new Set(repeatedKeys)) add(key, "must be given at most once.");
+  for (const key of new Set(repeatedKeys)) add(key, repeatedField);
   if (pathId !== undefined && typeof members.id === "bigint" && members.id !== pathId) {
     add("id", "must be the id in the path, or left out.");
   }
@@ -75,7 +77,7 @@ function notAnObject(pointer: string, text: string): ValidationError {
   return { pointer, detail: `${subject}${whyNotObject(text)}.` };
 }
 
-function whyNotObject(text: string): string {
+export function whyNotObject(text: string): string {
   if (text === "") return "is empty";
   return startsObject(text) ? "is not valid JSON" : "must be one JSON object";
 }
@@ -83,7 +85,7 @@ function whyNotObject(text: string): string {
 const keyCharactersMax = 200;
 
 /** A response should not be much longer than the request, so a long key is cut. */
-function toPointer(key: string): string {
+export function toPointer(key: string): string {
   const shown = key.length > keyCharactersMax ? `${key.slice(0, keyCharactersMax)}…` : key;
   return `/${shown.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

@@ -1,5 +1,5 @@
 /** Who runs at once, who waits and in which order, and who has waited too long. */
-import { afterEach, beforeEach, expect, mock, spyOn, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { lateAfterMs } from "./overload.ts";
 import { Scheduler } from "./scheduler.ts";
 
@@ -8,10 +8,8 @@ let scheduler: Scheduler;
 let nowMs: number;
 beforeEach(() => {
   nowMs = 0;
-  spyOn(performance, "now").mockImplementation(() => nowMs);
-  scheduler = new Scheduler();
+  scheduler = new Scheduler(() => nowMs);
 });
-afterEach(() => mock.restore());
 
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 

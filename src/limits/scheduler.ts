@@ -26,18 +26,20 @@ const stallMs = 100;
 type Resume = (isLate: boolean) => void;
 
 export class Scheduler {
-  readonly #waiting = new FairQueue<Resume>(() => performance.now() - this.#stalledMs);
+  readonly #waiting = new FairQueue<Resume>(() => this.now() - this.#stalledMs);
   #ending: (() => void)[] = [];
   /** How long the process has stood still: nobody who waits then is held up by others. */
   #stalledMs = 0;
   #isScheduled = false;
   #scheduledAtMs = Number.NEGATIVE_INFINITY;
 
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
   /**
    * Whether a slice may run now, without waiting for its turn. Starts the next window of time if
    * the last one is over: a look at the clock is cheaper than an immediate for each tick.
    */
-  mayRun(nowMs = performance.now()): boolean {
+  mayRun(nowMs = this.now()): boolean {
     if (!this.#isScheduled && nowMs - this.#scheduledAtMs >= tickMsMax) this.#schedule(nowMs);
     return this.#waiting.length === 0 && nowMs - this.#scheduledAtMs < tickMsMax;
   }
@@ -47,7 +49,7 @@ export class Scheduler {
    * What has begun, such as a long list, ignores that and goes on.
    */
   turn(garden: string): Promise<boolean> {
-    if (!this.#isScheduled) this.#schedule(performance.now());
+    if (!this.#isScheduled) this.#schedule(this.now());
     return new Promise((resolve) => this.#waiting.push(garden, resolve));
   }
 
@@ -56,7 +58,7 @@ export class Scheduler {
    * ready: nothing may wait there that takes long.
    */
   endOfTick(): Promise<void> {
-    if (!this.#isScheduled) this.#schedule(performance.now());
+    if (!this.#isScheduled) this.#schedule(this.now());
     return new Promise((resolve) => this.#ending.push(resolve));
   }
 
@@ -68,30 +70,31 @@ export class Scheduler {
 
   readonly #tick = () => {
     this.#isScheduled = false;
-    const delayMs = performance.now() - this.#scheduledAtMs;
+    const delayMs = this.now() - this.#scheduledAtMs;
     if (delayMs > stallMs) this.#stalledMs += delayMs;
     let ended = 0;
-    runSlices(() => this.#ending[ended++]);
+    this.#runSlices(() => this.#ending[ended++]);
     this.#ending.splice(0, ended);
-    runSlices(() => {
+    this.#runSlices(() => {
       const next = this.#waiting.shift();
       return next && (() => next.item(this.#waiting.isLate(next)));
     });
     const isLeft = this.#waiting.length > 0 || this.#ending.length > 0;
-    if (isLeft && !this.#isScheduled) this.#schedule(performance.now());
+    if (isLeft && !this.#isScheduled) this.#schedule(this.now());
   };
-}
 
-/**
- * Runs slices until none is left or their time is over. One by one: if thousands of responses that
- * overtake their requests' bodies settle together, the runtime recurses until the stack overflows.
- */
-function runSlices(takeNext: () => (() => void) | undefined): void {
-  const startMs = performance.now();
-  while (performance.now() - startMs < tickMsMax) {
-    const slice = takeNext();
-    if (!slice) return;
-    slice();
-    drainMicrotasks();
+  /**
+   * Runs slices until none is left or their time is over. One by one: if thousands of responses
+   * that overtake their requests' bodies settle together, the runtime recurses until the stack
+   * overflows.
+   */
+  #runSlices(takeNext: () => (() => void) | undefined): void {
+    const startMs = this.now();
+    while (this.now() - startMs < tickMsMax) {
+      const slice = takeNext();
+      if (!slice) return;
+      slice();
+      drainMicrotasks();
+    }
   }
 }

@@ -14,11 +14,12 @@ export class Semaphore {
   readonly #gardenPermits: number;
   #free: number;
   readonly #running = new Map<string, number>();
-  readonly #waiting = new FairQueue<QueuedWork>();
+  readonly #waiting: FairQueue<QueuedWork>;
 
-  constructor(permits: number, gardenPermits: number) {
+  constructor(permits: number, gardenPermits: number, now?: () => number) {
     this.#free = permits;
     this.#gardenPermits = gardenPermits;
+    this.#waiting = new FairQueue(now);
   }
 
   get waiting(): number {

@@ -9,6 +9,8 @@ import type { Certificate } from "./tls.ts";
 const closingMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
+/** Bun checks its timeouts every four seconds: one of up to four can be over at once. */
+const closeLaterSeconds = 5;
 
 /** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */
 const ciphers = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
@@ -59,6 +61,8 @@ export function listen(options: ListenOptions, pipeline: Pipeline) {
     pendingRequests: () => server.pendingRequests,
     /** Takes up to four seconds, because Bun checks its timeouts that often. Any server will do. */
     disconnect: (request: Request) => server.timeout(request, 1),
+    /** After four to eight seconds, unless the next request arrives on the connection before. */
+    closeLater: (request: Request) => server.timeout(request, closeLaterSeconds),
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
     /**
      * Each connection ends with its next response. Resolves once clients have had time to see that.

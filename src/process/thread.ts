@@ -69,13 +69,14 @@ async function startServing(
   metrics: Metrics,
 ): Promise<ServingThread> {
   const parts = wire(config, storage, log, metrics);
-  const { pipeline, authenticator, groupCommit, feed, readiness } = parts;
+  const { pipeline, authenticator, groupCommit, feed, connections, readiness } = parts;
   // If it fails, the cache of tokens is not used until the periodic refresh succeeds.
   await authenticator
     .refresh()
     .catch((error) => log.event("warn", "token refresh failed", { error }));
   const server = listen(config, pipeline);
-  feed.disconnect = (request) => server.disconnect(request);
+  connections.disconnect = server.disconnect;
+  connections.closeLater = server.closeLater;
   const tasks = startThreadTasks(parts, config.intervals, log);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);

@@ -5,6 +5,7 @@ import { JwtVerifier } from "../auth/jwt.ts";
 import { Events } from "../domain/events.ts";
 import { Plants } from "../domain/plants.ts";
 import { ResponseCache } from "../http/cache.ts";
+import { Connections } from "../http/connections.ts";
 import { EventFeed } from "../http/event-feed.ts";
 import { createResponseHeaders } from "../http/headers.ts";
 import { Lists } from "../http/listing.ts";
@@ -31,11 +32,13 @@ export interface WiredConfig extends Config {
   readonly certificate?: Certificate | undefined;
 }
 
+/** `now` is the time by which requests wait. */
 export function wire(
   config: WiredConfig,
   storage: Storage,
   log: Log,
   metrics = new Metrics(version),
+  now?: () => number,
 ) {
   const { basePath, usage } = config;
   const { groupCommit, readiness } = wireCommits(config, storage, log, metrics);
@@ -43,17 +46,25 @@ export function wire(
   const jwts = config.jwt && new JwtVerifier(config.jwt, clocks);
   const authenticator = new Authenticator(storage, clocks, jwts);
   const limiter =
-    usage.rate && new RateLimiter(usage.rate, config.bucketMemory ?? createBucketMemory());
-  const scheduler = new Scheduler();
+    usage.rate && new RateLimiter(usage.rate, config.bucketMemory ?? createBucketMemory(), now);
+  const scheduler = new Scheduler(now);
   const reservedBytes = new ReservedBytes();
   const events = new Events(storage, config.events !== "off");
   const readVersion = (garden: string) => storage.version(garden);
-  const feed = new EventFeed({ authenticator, scheduler, metrics, readVersion, events });
+  const connections = new Connections();
+  const feed = new EventFeed({
+    authenticator,
+    scheduler,
+    metrics,
+    readVersion,
+    events,
+    connections,
+  });
   const pipeline = createPipeline({
     basePath,
     nextRequestId: createRequestIds(),
     plants: new Plants(storage, groupCommit),
-    lists: new Lists((garden) => scheduler.turn(garden), reservedBytes),
+    lists: new Lists((garden) => scheduler.turn(garden), reservedBytes, now),
     events,
     feed,
     checkStorage: () => readiness.check(),
@@ -66,6 +77,8 @@ export function wire(
     }),
     authenticator,
     scheduler,
+    now: now ?? (() => performance.now()),
+    connections,
     reservedBytes,
     limiter,
     cache: new ResponseCache(),
@@ -86,7 +99,7 @@ export function wire(
     ...certificateGauges(config),
     keysAgeSeconds: jwts && jwts.keys.ageMs / 1_000,
   });
-  return { pipeline, authenticator, jwts, groupCommit, feed, readiness };
+  return { pipeline, authenticator, jwts, groupCommit, feed, connections, readiness };
 }
 
 export type Wired = ReturnType<typeof wire>;

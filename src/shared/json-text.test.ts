@@ -1,7 +1,8 @@
 /** JSON is parsed without losing digits, members or items. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { exactInteger, itemsOf, parseJsonObject } from "./json-text.ts";
+import { always } from "../../testing/property.ts";
+import { exactInteger, itemsOf, membersOf, parseJsonObject } from "./json-text.ts";
 
 /** Numbers beyond the 64-bit range, which are not kept exactly, are in arrays only. */
 const member = fc.oneof(
@@ -30,8 +31,7 @@ function attempt(read: () => unknown): unknown {
   }
 }
 
-/** The same in every run. */
-const runs = { numRuns: 2_000, seed: 1 };
+const runs = 2_000;
 
 test("any integer is the same however its point and exponent are placed, and no fraction is one", () => {
   const property = fc.property(
@@ -42,11 +42,23 @@ test("any integer is the same however its point and exponent are placed, and no 
       const point = digits.length - shift;
       const source = `${integer < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}0e${shift}`;
       expect(exactInteger(source)).toBe(integer);
+      // JSON has no leading zeros.
+      if (integer === 0n) return;
       expect(exactInteger(`${integer}${"0".repeat(shift)}E-${shift}`)).toBe(integer);
       expect(exactInteger(`${integer}5${"0".repeat(shift)}E-${shift + 1}`)).toBeUndefined();
     },
   );
-  fc.assert(property, runs);
+  always(property, runs);
+});
+
+test("no text is an integer that isn't a number to JSON.parse", () => {
+  const texts = fc.array(fc.constantFrom(..."0017-+.eE"), { maxLength: 6 });
+  const property = fc.property(texts, (characters) => {
+    const text = characters.join("");
+    const isNumber = typeof attempt(() => JSON.parse(text)) === "number";
+    if (!isNumber) expect([text, exactInteger(text)]).toEqual([text, undefined]);
+  });
+  always(property, runs);
 });
 
 test("any text has members exactly where JSON.parse finds an object", () => {
@@ -60,7 +72,19 @@ test("any text has members exactly where JSON.parse finds an object", () => {
     ]);
     expect(rounded).toEqual(Object.entries(isObject ? parsed : { none: true }));
   });
-  fc.assert(property, runs);
+  always(property, runs);
+});
+
+test("any text has members, one by one, exactly where JSON.parse finds an object", () => {
+  const property = fc.property(changed(members), (text) => {
+    const parsed = attempt(() => JSON.parse(text));
+    const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
+    const found = attempt(() =>
+      Object.fromEntries([...membersOf(text)].map(([key, value]) => [key, JSON.parse(value)])),
+    );
+    expect(found).toEqual(isObject ? parsed : undefined);
+  });
+  always(property, runs);
 });
 
 test("any text has items exactly where JSON.parse finds an array", () => {
@@ -69,5 +93,5 @@ test("any text has items exactly where JSON.parse finds an array", () => {
     const found = attempt(() => [...itemsOf(text)].map((item) => JSON.parse(item)));
     expect(found).toEqual(Array.isArray(parsed) ? parsed : undefined);
   });
-  fc.assert(property, runs);
+  always(property, runs);
 });

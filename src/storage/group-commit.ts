@@ -51,7 +51,7 @@ const gatheringTicks = 4;
 type Group = readonly WaitingEntry[];
 
 export class GroupCommit implements PlantWriter {
-  readonly #waiting = new FairQueue<WaitingWrites>();
+  readonly #waiting: FairQueue<WaitingWrites>;
   readonly #held: HeldGardens;
   #isBusy = false;
   /** Whether the commit under way is past its deadline. */
@@ -62,7 +62,9 @@ export class GroupCommit implements PlantWriter {
   constructor(
     private readonly storage: Pick<PlantStorage, "apply" | "shared">,
     private readonly observer: CommitObserver = {},
+    private readonly now: () => number = () => performance.now(),
   ) {
+    this.#waiting = new FairQueue(now);
     const commits = {
       commit: (group: Group, untilMs: number) => this.#commitHeld(group, untilMs),
       reject: (group: Group, error: PlantStoreError) => {
@@ -71,7 +73,7 @@ export class GroupCommit implements PlantWriter {
       },
       gather: () => this.#gather(),
     };
-    this.#held = new HeldGardens(commits, storage.shared?.waitsMax ?? 0);
+    this.#held = new HeldGardens(commits, storage.shared?.waitsMax ?? 0, now);
   }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
@@ -113,7 +115,7 @@ export class GroupCommit implements PlantWriter {
       return;
     }
     if (this.#held.has(garden)) {
-      this.#held.add({ item: writes, queuedAtMs: performance.now() });
+      this.#held.add({ item: writes, queuedAtMs: this.now() });
       return;
     }
     this.#waiting.push(garden, writes);
@@ -134,7 +136,7 @@ export class GroupCommit implements PlantWriter {
 
   async #commitNext(): Promise<void> {
     const { entries } = this.#takeGroup();
-    this.observer.onStart?.(performance.now() - (entries[0]?.queuedAtMs ?? 0));
+    this.observer.onStart?.(this.now() - (entries[0]?.queuedAtMs ?? 0));
     this.#refuseLate(overloaded);
     let timer = setTimeout(() => {
       this.observer.onSlow?.();
@@ -179,7 +181,7 @@ export class GroupCommit implements PlantWriter {
     const held = await this.#commit(group, untilMs);
     const isHeld = new Set(held);
     for (const entry of group) {
-      if (!isHeld.has(entry)) this.observer.onGardenWait?.(performance.now() - entry.queuedAtMs);
+      if (!isHeld.has(entry)) this.observer.onGardenWait?.(this.now() - entry.queuedAtMs);
     }
     return held;
   }
@@ -189,7 +191,7 @@ export class GroupCommit implements PlantWriter {
    * `untilMs` is how long to wait for such a garden; without it, nothing is waited for.
    */
   async #commit(group: Group, untilMs?: number): Promise<Group> {
-    const startedAtMs = performance.now();
+    const startedAtMs = this.now();
     const writes: Write[] = [];
     const starts: number[] = [];
     for (const { item } of group) {
@@ -207,7 +209,7 @@ export class GroupCommit implements PlantWriter {
     const held = group.filter((_, index) => outcomeOf(index) === undefined);
     if (held.length === group.length) return held;
     const applied = outcomes.filter((outcome) => outcome !== undefined);
-    const durationMs = untilMs === undefined ? performance.now() - startedAtMs : undefined;
+    const durationMs = untilMs === undefined ? this.now() - startedAtMs : undefined;
     this.observer.onCommit?.(applied, durationMs);
     this.#settle(group, ({ item }, index) => {
       // Those of an entry are all there, or none of them is.

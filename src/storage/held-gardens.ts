@@ -45,6 +45,7 @@ export class HeldGardens {
     private readonly commits: Commits,
     /** How many gardens are waited for at the same time. */
     private readonly attemptsMax: number,
+    private readonly now: () => number,
   ) {}
 
   get isEmpty(): boolean {
@@ -89,10 +90,7 @@ export class HeldGardens {
     try {
       await this.commits.gather();
       const group = takeGroup(lane);
-      const untilMs = Math.max(
-        (group[0]?.queuedAtMs ?? 0) + heldMsMax,
-        performance.now() + attemptMsMin,
-      );
+      const untilMs = Math.max((group[0]?.queuedAtMs ?? 0) + heldMsMax, this.now() + attemptMsMin);
       putBack(lane, await this.commits.commit(group, untilMs));
       // Otherwise a busy garden would leave its lane after each commit.
       await this.commits.gather();
@@ -109,7 +107,7 @@ export class HeldGardens {
 
   /** Drops empty lanes, too. */
   #endOverdue(): void {
-    const overdueMs = performance.now() - heldMsMax;
+    const overdueMs = this.now() - heldMsMax;
     for (const lane of this.#lanes.values()) {
       const overdue = lane.waiting.filter(({ queuedAtMs }) => queuedAtMs <= overdueMs);
       if (overdue.length > 0) {

@@ -76,6 +76,13 @@ onEachEngine(({ call, list, grow, plant }) => {
       ]);
     });
 
+    test("takes a set of 4,096 characters, and any space around it", async () => {
+      await grow("Fern");
+      const set = `${'{"tag":"x"'.padEnd(4_095)}}`;
+      const body = `{"ids":[1],${" ".repeat(100_000)}"set":${set}}`;
+      expect((await call("POST /plants/bulk-update", 200, body)).json.updated).toBe(1);
+    });
+
     test("changes more plants than fit into one commit, and takes 10,000 ids", async () => {
       await grow(...idsTo(600).map((id) => `Plant ${id}`));
       const tag = "x".repeat(100);

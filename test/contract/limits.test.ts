@@ -1,13 +1,12 @@
 /** Rate limits and quotas: what callers learn, and what counts. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";
-import { bearer, onEachEngine, openGarden, stopTime } from "./garden.ts";
+import { bearer, onEachEngine, openGarden } from "./garden.ts";
 
 const rate = { requests: 5, windowSeconds: 86_400 };
 const policy = '"requests";q=5;w=86400';
 const issuer = startIssuer();
 afterAll(() => issuer.stop());
-stopTime();
 
 describe("a rate limit", () => {
   const usage = { rate, plantsMax: undefined };

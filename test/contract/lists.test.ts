@@ -1,5 +1,5 @@
 /** Lists, searches and tags: what they find, in which order, how pages go on. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { remove } from "../storage/tested-storage.ts";
 import { onEachEngine } from "./garden.ts";
 
@@ -93,6 +93,23 @@ onEachEngine((garden) => {
       await service.storage.apply([remove(1n, garden.name)]);
       await expectPages(["-1", "12"], ["12", "13", "14"]);
       expect(await walk(next ?? "")).toEqual([named("12", "13"), named("14")]);
+    });
+
+    test("that a write overtakes is not shown again", async () => {
+      await grow("Fern");
+      const ask = () => list("limit=9");
+      for (let time = 0; time < 2; time++) await ask();
+      await plant([{ name: "Ivy" }]);
+      const read = service.storage.list.bind(service.storage);
+      {
+        using _ = spyOn(service.storage, "list").mockImplementation(async (...asked) => {
+          const found = await read(...asked);
+          await plant([{ name: "Moss" }]);
+          return found;
+        });
+        expect(await ask()).toEqual(["Fern", "Ivy"]);
+      }
+      expect(await ask()).toEqual(["Fern", "Ivy", "Moss"]);
     });
 
     test("whose last id is above all assigned ones shows plants that are put before it", async () => {

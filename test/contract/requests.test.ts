@@ -149,13 +149,18 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
   "a wrong bulk delete or update": [
     [bulkDelete, ["/ids"], ["{}", '{"ids":[]}', '{"ids":7}', '{"ids":[7],"ids":[8]}']],
     [bulkDelete, ["/tag"], [{ ids: [7], tag: "" }]],
-    [bulkDelete, [""], ["[7]", '{"ids":[7]', '{"ids":[07]}']],
+    [bulkDelete, [""], ["", "[7]", "{ids:[7]}", '{"ids":[7]', '{"ids":[7}', '{"ids":[7],}']],
+    [bulkDelete, [""], ['{"ids":[7]}}', '{"ids" [7]}', '{"ids":[7,]}', '{"ids":["7",07]}']],
+    [bulkUpdate, [""], ['{"ids":[7],"set":{"tag":}}', '{"ids":[7],"set":{"tag":""}']],
     [bulkDelete, below(10).map((index) => `/ids/${index}`), [`{"ids":[${wrongNumbers}]}`]],
     [bulkDelete, 413, [{ ids: below(10_001) }]],
     [bulkUpdate, 413, [{ ids: below(10_001), set }]],
     [bulkUpdate, ["/ids"], [{ set }, { ids: [], set }]],
     [bulkUpdate, ["/set"], [{ ids: [1] }, { ids: [1], set: {} }, { ids: [1], set: [] }]],
     [bulkUpdate, ["/ids/0", "/more", "/set/id", "/set/tag"], [wrongUpdate]],
+    [bulkUpdate, ["/ids", "/set"], [{ ids: 7, set: 7 }, '{"ids":7,"set":{},"set":{}}']],
+    [bulkUpdate, ["/set"], [`{"ids":[1],"set":${'{"tag":"x"'.padEnd(4_096)}}}`]],
+    [bulkDelete, ["/ids/0"], [{ ids: ["x".repeat(4_095)] }, { ids: [[Array(4_000).fill([])]] }]],
   ],
 };
 
@@ -247,6 +252,13 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   test("the Content-Type may say that the charset is UTF-8", async () => {
     for (const parameter of ["; charset=utf-8", ';charset="UTF-8"', ";"]) {
       await call("POST /plants", 201, ivy, { "Content-Type": `Application/JSON${parameter}` });
+    }
+  });
+
+  test("a Content-Type of 15,000 spaces is a 415 at once", async () => {
+    // Each once took more than a second.
+    for (let time = 0; time < 200; time++) {
+      await call("POST /plants", 415, undefined, { "Content-Type": `a${" ".repeat(15_000)}b` });
     }
   });
 

@@ -13,7 +13,7 @@ test("a PostgreSQL server that goes away and comes back is two lines a thread, w
   await using database = await makeDatabase();
   const proxy = await FaultyProxy.open(database.url);
   const settings = { threads: String(threads), database: proxy.url };
-  await using service = await serveHere(settings, { checkDatabaseMs: 50 });
+  await using service = await serveHere(settings, { checkDatabaseMs: 50, mayRefuse: true });
   await waitForThreads(service, threads);
   /** Reads, writes and probes, over connections that either thread may get. */
   const callAll = async () => {
@@ -52,7 +52,7 @@ test.each([
   ["without its WAL", (path: string) => rmSync(`${path}-wal`)],
   ["emptied", (path: string) => truncateSync(path)],
 ])("a SQLite file that is %s takes no writes, and responses say so", async (_, change) => {
-  await using service = await serveHere();
+  await using service = await serveHere({}, { mayRefuse: true });
   const create = () => service.call("POST /plants", { body: fern });
   expect((await create()).status).toBe(201);
   change(service.database);

@@ -12,6 +12,7 @@ import { createLog } from "../../src/shared/log.ts";
 import { memoizeAsync } from "../../src/shared/promises.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import { runInProcess } from "../command.ts";
+import { Patience } from "../patience.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 export const realProgram = join(import.meta.dir, "../../src/main.ts");
@@ -105,7 +106,7 @@ export async function openGarden(service: Place & { readonly url: string }, gran
 /** The service in this process, on one thread unless told otherwise, with a first token. */
 export async function serveHere(
   settings: Readonly<Record<string, string>> = {},
-  intervals: Parameters<typeof serve>[2] = {},
+  { mayRefuse = false, ...intervals }: ServeOptions = {},
 ) {
   const folder = makeTemporaryFolder();
   const defaults = { port: "0", threads: "1", database: join(folder.path, "plants.db") };
@@ -132,11 +133,20 @@ export async function serveHere(
       return lines.filter((line) => event === undefined || line.event === event);
     },
     stop,
+    /** Ends it. Fails if it refused a request with 503, which clients may have sent again unseen. */
     async [Symbol.asyncDispose]() {
       await stop();
       folder[Symbol.dispose]();
+      const refused = this.readLog("request").filter(({ status }) => status === 503);
+      if (mayRefuse || refused.length === 0) return;
+      throw new Error(`The service refused requests: ${JSON.stringify(refused)}`);
     },
   };
+}
+
+interface ServeOptions extends NonNullable<Parameters<typeof serve>[2]> {
+  /** The test makes it refuse requests with 503, and looks at each of them. */
+  readonly mayRefuse?: boolean;
 }
 
 export type RunningService = Awaited<ReturnType<typeof startService>>;
@@ -227,12 +237,15 @@ export async function waitForThreads(service: Callable, threads: number): Promis
   });
 }
 
-/** Asks again while the service is too busy, as it can be when all tests run. */
-export async function insist(ask: () => Promise<Response>): Promise<Response> {
+/** Sends a request again while a service that is away, or a garden that is locked, refuses it. */
+export async function insist(
+  send: () => Promise<Response>,
+  patience = new Patience(),
+): Promise<Response> {
   for (;;) {
-    const answer = await ask();
-    if (answer.status !== 503) return answer;
-    await Bun.sleep(100);
+    const response = await send();
+    if (response.status !== 503) return response;
+    await patience.wait(await response.text());
   }
 }
 

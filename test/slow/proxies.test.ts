@@ -13,6 +13,7 @@ import {
   startService,
   waitFor,
 } from "../end-to-end/running-service.ts";
+import { Patience } from "../patience.ts";
 import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
 import { pickPorts } from "../processes.ts";
 import { skipsUnless } from "../skipping.ts";
@@ -182,6 +183,8 @@ describe.each(proxies)("behind $name", ({ name, config, unavailable, malformed }
   test.skipIf(isSkipped)("no write is lost or doubled while instances restart", async () => {
     const call = makeCaller(url, token);
     const names = Array.from({ length: 200 }, (_, index) => `fern-${index}`);
+    // While an instance is away, and until the proxy has noticed that it's back.
+    const patience = new Patience(50);
     const create = (plant: string) =>
       insist(async () => {
         const options = { headers: { "idempotency-key": plant }, body: `{"name":"${plant}"}` };
@@ -189,7 +192,7 @@ describe.each(proxies)("behind $name", ({ name, config, unavailable, malformed }
         // From a proxy that lost the instance.
         const isUnknown = response === undefined || [502, 504].includes(response.status);
         return isUnknown ? new Response("", { status: 503 }) : response;
-      });
+      }, patience);
     for (const [index, plant] of names.entries()) {
       if (index === 50) instances[0]?.signal("SIGTERM");
       if (index === 120) {

@@ -1,8 +1,8 @@
 /**
  * The promises of src/domain/ports.ts that an engine itself keeps: it stores exactly, reads in
  * order and in bounds, forgets, and shares with other processes. What a write comes to is decided
- * by rules.ts: rules.test.ts compares that with a model on both engines, and test/contract/ shows
- * it to clients.
+ * by rules.ts: rules.test.ts compares that with a model, writes.test.ts does so on both engines, and
+ * test/contract/ shows it to clients.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";

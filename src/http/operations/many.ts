@@ -127,9 +127,10 @@ export const updatePlants = plantOperation({
   scope: "write",
   summary: "Change many plants",
   description:
-    `Sets the same fields of up to ${bulkPlantsMax} plants, at most 256 KiB. Responds once the ` +
-    "changes are on stable storage, and lists the ids without a plant. If the storage fails " +
-    "midway, some of the plants may be changed; sending the request again is safe.",
+    `Sets the same fields of up to ${bulkPlantsMax} plants, at most 256 KiB, with up to ` +
+    `${plantCharactersMax} characters of JSON in \`set\`. Responds once the changes are on stable ` +
+    "storage, and lists the ids without a plant. If the storage fails midway, some of the plants " +
+    "may be changed; sending the request again is safe.",
   parameters: {},
   body: {
     bytesMax: idsBytesMax,

@@ -10,7 +10,7 @@
  * `createStatement` states the rules for plain creates a second time, in SQL: next id, quota, new
  * keys, events. That's 2.7 times as fast as a batch. If a key was used, no id is left, or a garden
  * has no room, a constraint refuses the whole statement, and the batch decides.
- * `domain/rules.test.ts` compares both with a model, so change them together.
+ * `test/storage/writes.test.ts` compares both with a model, so change them together.
  *
  * Of a group with several gardens, the batch passes over those that another process holds. The
  * statement can't: its INSERT waits. So it waits for a moment only, then leaves it to the batch.
