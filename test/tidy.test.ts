@@ -95,9 +95,14 @@ describe("documents", () => {
       });
       expect(broken).toEqual([]);
       const scripts = findAll(read(path), /(?:^|`|&& )npm (?:run (?:-s )?)?([a-z][\w:-]*)/gm);
-      expect(["audit", "ci", "install", "outdated", "pack", ...Object.keys(manifest.scripts)]).toEqual(
-        expect.arrayContaining(scripts.flat()),
-      );
+      expect([
+        "audit",
+        "ci",
+        "install",
+        "outdated",
+        "pack",
+        ...Object.keys(manifest.scripts),
+      ]).toEqual(expect.arrayContaining(scripts.flat()));
     },
   );
 
