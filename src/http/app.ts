@@ -84,7 +84,7 @@ export function createApp(deps: AppDeps): App {
   const cache = new ResponseCache();
   const sharedHeaders = createSharedHeaders(deps.allowedOrigins, deps.isSecure);
   const countOverload = createOverloadLog(log);
-  const mayDropBody = createDropLimit();
+  const mayDropBody = createDropLimit(now);
 
   /**
    * Runs `handle` in its garden's turn. A long body reserves its memory before it waits: the
