@@ -8,6 +8,7 @@ import { type ClientResponse, type RetryPolicy, send } from "./send.ts";
 import type {
   CallOptions,
   CreatedPlant,
+  CreateManyOptions,
   CreateOptions,
   CreateResult,
   DeleteOptions,
@@ -17,6 +18,7 @@ import type {
   EventPageOptions,
   EventsOptions,
   ListOptions,
+  ManyOptions,
   Me,
   Page,
   Plant,
@@ -64,7 +66,7 @@ export { makeIdempotencyKey } from "./wire-text.ts";
  * `idempotencyKey` is the whole call's, for errors. `createMany` sends it with a suffix in the
  * header.
  */
-interface CallDetails extends CreateOptions {
+interface CallDetails extends CreateManyOptions {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** JSON. */
   readonly body?: string;
@@ -132,9 +134,9 @@ export class PlantStore {
    */
   async createMany(
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
-    options: CreateOptions = {},
+    options: CreateManyOptions = {},
   ): Promise<CreateResult[]> {
-    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
+    const { idempotencyKey = makeIdempotencyKey(), signal, stop } = options;
     if (idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
@@ -146,6 +148,7 @@ export class PlantStore {
         body: `[${items.join()}]`,
         idempotencyKey,
         signal,
+        stop,
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
@@ -347,7 +350,7 @@ export class PlantStore {
    */
   async deleteMany(
     ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
-    options: CallOptions = {},
+    options: ManyOptions = {},
   ): Promise<DeleteResult[]> {
     const results: DeleteResult[] = [];
     for await (const each of this.#sendIds("/plants/bulk-delete", ids, "", options)) {
@@ -362,7 +365,7 @@ export class PlantStore {
   async updateMany(
     ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
     change: PlantChange,
-    options: CallOptions = {},
+    options: ManyOptions = {},
   ): Promise<UpdateResult[]> {
     const results: UpdateResult[] = [];
     const set = `,"set":${JSON.stringify(change)}`;
@@ -376,11 +379,11 @@ export class PlantStore {
     path: string,
     ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
     rest: string,
-    { signal }: CallOptions,
+    { signal, stop }: ManyOptions,
   ) {
     for await (const bulk of toBulks(ids, formatId)) {
       const body = `{"ids":[${bulk.join()}]${rest}}`;
-      const response = await this.#call("POST", path, { body, signal });
+      const response = await this.#call("POST", path, { body, signal, stop });
       const missing = parse(response, 200, ({ text }) => parseMissing(text));
       for (const id of bulk) {
         yield { isMissing: missing.has(id), isRepeated: response.isRepeated };
@@ -389,23 +392,22 @@ export class PlantStore {
   }
 
   async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers: given = {}, body, policy, idempotencyKey, signal } = more;
+    const { headers: given = {}, body, policy, idempotencyKey, signal, stop } = more;
     const headers = new Headers(body === undefined ? {} : { "content-type": "application/json" });
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
     }
-    const request = { url: this.#url + path, method, headers, body, idempotencyKey, signal };
-    const sendWith = async (authorization: Promise<string>) => {
+    const request = { url: this.#url + path, method, headers, body, idempotencyKey, signal, stop };
+    const sendWith = async (authorization: Promise<string>, isRepeated?: boolean) => {
       headers.set("authorization", await authorization);
-      return send(request, { ...this.#policy, ...policy });
+      return send({ ...request, isRepeated }, { ...this.#policy, ...policy });
     };
     const used = this.#authorize();
     const first = await sendWith(used);
     if (first.status !== 401 || !this.#askToken) return first;
     // Unless another call has asked for a new token already.
     if (this.#authorization === used) this.#authorization = undefined;
-    const second = await sendWith(this.#authorize());
-    return { ...second, isRepeated: first.isRepeated || second.isRepeated };
+    return sendWith(this.#authorize(), first.isRepeated);
   }
 
   /** Asks for a token if there is none: once for all calls that need it. */

@@ -55,12 +55,15 @@ export class PlantStoreProblem extends Error {
   readonly retryAfterMs: number | undefined;
   /** Of `create` and `createMany`: a second call with it and the same plants finishes the first. */
   readonly idempotencyKey: string | undefined;
+  /** Whether an earlier try may have succeeded although its response was lost. */
+  readonly isRepeated: boolean;
 
   constructor(response: {
     readonly status: number;
     readonly headers: Headers;
     readonly text: string;
     readonly idempotencyKey?: string | undefined;
+    readonly isRepeated?: boolean;
     /** How many plants of the same call went out in earlier requests: errors count them, too. */
     readonly plantsBefore?: number;
   }) {
@@ -76,7 +79,14 @@ export class PlantStoreProblem extends Error {
     this.errors = problem.errors ?? [];
     this.retryAfterMs = readRetryAfter(headers);
     this.idempotencyKey = response.idempotencyKey;
+    this.isRepeated = response.isRepeated ?? false;
   }
+}
+
+/** Whether the service says for certain that the call changed nothing, in none of its tries. */
+export function isRefused(error: unknown): error is PlantStoreProblem {
+  if (!(error instanceof PlantStoreProblem) || error.isRepeated) return false;
+  return (error.status >= 400 && error.status < 500) || error.code === "storage-full";
 }
 
 export function hasCode(error: unknown, code: ProblemCode): error is PlantStoreProblem {

@@ -44,6 +44,37 @@ test("it waits as many seconds, or until the date, that it is asked to", async (
   expect(pausesMs[1]).toBeWithin(28_000, 30_300);
 });
 
+test("a stopped call is repeated until a response comes, however few its retries are", async () => {
+  const stop = new AbortController();
+  let tries = 0;
+  const fetch = async () => {
+    stop.abort();
+    if (++tries < 5) throw new Error("refused");
+    return Response.json([{ status: 201, id: 7, replayed: true }]);
+  };
+  const store = new PlantStore({
+    url: "http://localhost",
+    token: "t",
+    fetch,
+    timeoutMs,
+    retries: 0,
+  });
+  const results = await store.createMany([{ name: "Fern" }], { stop: stop.signal });
+  expect(results).toEqual([{ status: 201, id: 7n, replayed: true }]);
+});
+
+test("a stopped call that certainly did nothing ends at once", async () => {
+  const stop = new AbortController();
+  let tries = 0;
+  const store = open(async () => {
+    if (++tries === 2) stop.abort();
+    return new Response(null, { status: 429 });
+  });
+  const stopped = store.deleteMany([7n], { stop: stop.signal });
+  expect(await stopped.catch((error) => error)).toBe(stop.signal.reason);
+  expect([tries, pausesMs.length]).toEqual([2, 1]);
+});
+
 // The client's package can't import the service's types, so the compiler compares them here.
 type IsSame<A, B> = [A, B] extends [B, A] ? true : false;
 true satisfies IsSame<PlantField, keyof PlantContent>;

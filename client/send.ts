@@ -10,6 +10,10 @@ interface ClientRequest {
   /** The key to repeat the call with. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** As in `ManyOptions`. */
+  readonly stop?: AbortSignal | undefined;
+  /** Whether it was sent before, and may have been carried out. */
+  readonly isRepeated?: boolean | undefined;
 }
 
 export type RetryPolicy = Required<
@@ -39,25 +43,30 @@ const pauseMsMax = 5_000;
 
 /**
  * Returns the first response that isn't worth a retry, or the last one. Throws
- * `PlantStoreUnreachable` if none came, and the signal's reason once it is aborted.
+ * `PlantStoreUnreachable` if none came, and the reason of `signal` once it is aborted. Throws the
+ * reason of `stop` only if nothing was done.
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
-  const { url, idempotencyKey, signal } = request;
+  const { url, idempotencyKey, signal, stop } = request;
   let { retries, limitedRetries } = policy;
-  let isRepeated = false;
+  let { isRepeated = false } = request;
   for (let tries = 1; ; tries++) {
+    if (!isRepeated) stop?.throwIfAborted();
     const { response, error } = await sendOnce(request, policy);
     const isLimited = response?.status === 429;
     const retriesLeft = isLimited ? limitedRetries-- : retries--;
     const retryAfterMs = readRetryAfter(response?.headers) ?? 0;
     const isRetried = !response || retriedStatuses.includes(response.status);
-    if (!isRetried || retriesLeft <= 0 || retryAfterMs > policy.retryAfterMsMax) {
+    const mayRetry = retriesLeft > 0 || stop?.aborted === true;
+    if (!isRetried || !mayRetry || retryAfterMs > policy.retryAfterMsMax) {
       if (response) return { ...response, isRepeated, idempotencyKey };
       throw new PlantStoreUnreachable(new URL(url).origin, tries, error, idempotencyKey);
     }
     // It is certain that a limited call did nothing.
-    if (!isLimited) isRepeated = true;
-    await pause(retryAfterMs + chooseBackoff(tries), signal);
+    isRepeated ||= !isLimited;
+    if (isRepeated || !stop?.aborted) {
+      await pause(retryAfterMs + chooseBackoff(tries), signal, stop);
+    }
   }
 }
 
@@ -102,17 +111,21 @@ async function sendOnce(
   }
 }
 
-/** Throws the signal's reason once it is aborted. */
-export async function pause(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+/** Ends early if `stop` is aborted meanwhile. Throws the signal's reason once that is aborted. */
+export async function pause(
+  durationMs: number,
+  signal: AbortSignal | undefined,
+  stop?: AbortSignal,
+): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
+      for (const each of [signal, stop]) each?.removeEventListener("abort", end);
       resolve();
     };
     const timer = setTimeout(end, durationMs);
-    signal?.addEventListener("abort", end);
+    for (const each of [signal, stop]) each?.addEventListener("abort", end);
   });
   signal?.throwIfAborted();
 }

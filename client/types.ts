@@ -30,10 +30,22 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Of calls that may take several requests. */
+export interface ManyOptions extends CallOptions {
+  /**
+   * Aborted: the call sends nothing new. What became of the request under way is found out first: it
+   * is waited for, or repeated until a response comes or `signal` is aborted. Unless that was the
+   * last one, the call then throws this signal's reason.
+   */
+  readonly stop?: AbortSignal | undefined;
+}
+
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 visible ASCII characters, up to 230 for many plants. By default, a new random key. */
   readonly idempotencyKey?: string | undefined;
 }
+
+export interface CreateManyOptions extends CreateOptions, ManyOptions {}
 
 export interface UpdateOptions extends CallOptions {
   /** The `etag` of a plant: only if it still has it. `*`: only if it exists. */

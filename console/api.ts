@@ -14,11 +14,11 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../client/plant-store.ts";
-import { hasCode } from "../client/problem-error.ts";
+import { hasCode, isRefused } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Me, Page, Plant, PlantEvent, PlantField, TagCount };
-export { hasCode };
+export { hasCode, isRefused };
 
 /** Which plants a list has, and in which order. `q` may be an id, too. */
 export type Query = Pick<ListOptions, "tag" | "q" | "order">;
@@ -56,16 +56,14 @@ export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch" | "t
 }
 
 export class Api extends PlantStore {
+  /** For work that goes on after a restart of the service, and as slowly as a rate limit asks for. */
+  readonly patient: PlantStore;
   readonly #writes: { running: number };
 
   constructor({ fetch: send = (...request) => fetch(...request), onContact, ...rest }: ApiOptions) {
     const writes = { running: 0 };
-    super({
+    const options: PlantStoreOptions = {
       ...rest,
-      // Somebody is waiting: few retries, and no long waits for a rate limit.
-      retries: 2,
-      limitedRetries: 4,
-      retryAfterMsMax: 15_000,
       async fetch(target, init) {
         const isWrite = init.method !== "GET";
         if (isWrite) writes.running++;
@@ -80,7 +78,10 @@ export class Api extends PlantStore {
           if (isWrite) setTimeout(() => writes.running--, writtenMs);
         }
       },
-    });
+    };
+    // Somebody is waiting: few retries, and no long waits for a rate limit.
+    super({ ...options, retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 });
+    this.patient = new PlantStore({ ...options, limitedRetries: Number.POSITIVE_INFINITY });
     this.#writes = writes;
   }
 

@@ -128,6 +128,45 @@ describe("selected plants", () => {
     expect(selection.isOn.value).toBe(false);
   });
 
+  test.each([0, 1, 2])(
+    "can be restored although the response was lost, if %d of 2 were deleted",
+    async (count) => {
+      const { api, selection, select, stored } = await openSelection(["Fern", "Ivy", "Moss"]);
+      select(0, 1);
+      const deleteMany = api.deleteMany.bind(api);
+      using _ = spyOn(api, "deleteMany").mockImplementation(async (ids) => {
+        await deleteMany([...(ids as bigint[])].slice(0, count));
+        throw new Error("lost");
+      });
+      await selection.delete();
+      expect(toText(notice.value?.text)).toBe(
+        "Some plants may not have been changed or deleted. lost",
+      );
+      expect(toText(nextUndo.value?.text)).toBe("At least 0, at most 2 plants were deleted.");
+      await undo();
+      expect(toText(notice.value?.text)).toBe("2 plants are back.");
+      expect(await stored()).toEqual(["Fern:", "Ivy:", "Moss:"]);
+    },
+  );
+
+  test("get their old tags back although the response was lost", async () => {
+    const { api, selection, select, stored } = await openSelection(["Fern:a", "Ivy:b", "Moss"]);
+    select(0, 1);
+    const updateMany = api.updateMany.bind(api);
+    using losing = spyOn(api, "updateMany").mockImplementation(async (...call) => {
+      await updateMany(...call);
+      throw new Error("lost");
+    });
+    await selection.changeTag("hall");
+    losing.mockRestore();
+    expect(toText(nextUndo.value?.text)).toBe(
+      "At least 0, at most 2 plants have the tag “hall” now.",
+    );
+    await undo();
+    expect(await stored()).toEqual(["Fern:a", "Ivy:b", "Moss:"]);
+    expect(toText(notice.value?.text)).toBe("2 plants have their old tags again.");
+  });
+
   test("are deleted to the last one, although less of the list is loaded since", async () => {
     const figs = Array.from({ length: 1_500 }, (_, index) => `Fig ${index}`);
     const { garden, selection } = await openSelection(figs);

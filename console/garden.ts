@@ -204,26 +204,33 @@ export class Garden {
     notify(text);
   }
 
-  showDeleted(plants: readonly Plant[]): void {
+  /** `unknown` plants may have been deleted, too. */
+  showDeleted(plants: readonly Plant[], unknown: readonly Plant[] = []): void {
+    const all = [...plants, ...unknown];
+    if (all.length === 0) return;
     const [first] = plants;
-    if (!first) return;
-    batch(() => {
-      const index = this.list.value.plants.findIndex(({ id }) => id === first.id);
-      this.#update([], plants);
-      this.target.value = { index: Math.max(0, index), isFocused: true };
-    });
+    if (first) {
+      batch(() => {
+        const index = this.list.value.plants.findIndex(({ id }) => id === first.id);
+        this.#update([], plants);
+        this.target.value = { index: Math.max(0, index), isFocused: true };
+      });
+    }
     // Makes it safe to undo again after a lost response.
     const idempotencyKey = makeIdempotencyKey();
-    const [was, is] = plants.length === 1 ? ["was", "is"] : ["were", "are"];
-    offerUndo(message`${describePlants(plants)} ${[was]} deleted.`, async () => {
-      const results = await this.api.createMany(plants, { idempotencyKey });
-      const restored = plants.filter((_, index) => results[index]?.status === 201);
+    const [was, is] = all.length === 1 ? ["was", "is"] : ["were", "are"];
+    offerUndo(message`${describePlants(plants, unknown)} ${[was]} deleted.`, async () => {
+      const results = await this.api.createMany(all, { idempotencyKey });
+      const restored = all.filter((_, index) => results[index]?.status === 201);
       this.#reveal(restored, true);
-      const refusal = results.find((result) => result.status !== 201);
-      if (!refusal) return message`${describePlants(plants)} ${[is]} back.`;
+      // One that wasn't deleted after all still has its id.
+      const isThere = (index: number) => index >= plants.length && results[index]?.status === 409;
+      const others = results.filter((_, index) => !isThere(index));
+      const refusal = others.find((result) => result.status !== 201);
+      if (!refusal) return message`${describePlants(all)} ${[is]} back.`;
       // There may be room later, so this can be undone again.
       if (refusal.status === 507) throw new Error(refusal.detail);
-      const count = `${renderCount(restored.length)} of ${renderCount(plants.length, "plant")}`;
+      const count = `${renderCount(restored.length)} of ${renderCount(all.length, "plant")}`;
       return void warn(`Restored ${count}.`, refusal.detail);
     });
   }

@@ -1,7 +1,7 @@
 /** Which plants are selected, and what is done to all of them: deleting, and changing their tag. */
 import { computed, signal } from "@preact/signals";
 import { renderCount } from "../client/files/renderer.ts";
-import { isSame, type Plant, pageSize, pageSizeMax } from "./api.ts";
+import { isRefused, isSame, type Plant, pageSize, pageSizeMax } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { confirm, message, notify, offerUndo, Task, warn } from "./message.ts";
 import type { ListedPlant } from "./plant-list.ts";
@@ -12,6 +12,13 @@ const unconfirmedMax = 100;
 const undoable = "You can undo this until you dismiss the message that follows, or leave the page.";
 /** How many plants the service changes or deletes in one request. */
 const changedAtOnce = 10_000;
+
+/** What became of plants that were to be changed or deleted. */
+class Change {
+  readonly done: Plant[] = [];
+  /** Of a request without a response. */
+  readonly unknown: Plant[] = [];
+}
 
 export class Selection {
   /** Whether rows are checkboxes now. */
@@ -100,10 +107,11 @@ export class Selection {
 
   async delete(): Promise<void> {
     const { api } = this.garden;
-    const deleted = await this.#change("Delete", [...this.plants.value.values()], async (done) =>
-      this.#send(await this.#readUnchanged(), (ids) => api.deleteMany(ids), done),
+    const selected = [...this.plants.value.values()];
+    const { done, unknown } = await this.#change("Delete", selected, async (change) =>
+      this.#send(await this.#readUnchanged(), (ids) => api.deleteMany(ids), change),
     );
-    this.garden.showDeleted(deleted);
+    this.garden.showDeleted(done, unknown);
   }
 
   /** Gives all selected plants the same tag. */
@@ -114,12 +122,15 @@ export class Selection {
     const others = selected.filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
     const verb = tag === "" ? "Remove the tag of" : "Change the tag of";
-    const changed = await this.#change(verb, others, (done) => this.#setTag(others, tag, done));
+    const { done, unknown } = await this.#change(verb, others, (change) =>
+      this.#setTag(others, tag, change),
+    );
+    const changed = [...done, ...unknown];
     if (changed.length === 0) return;
-    this.garden.showTagged(changed.map((plant) => ({ ...plant, tag })));
+    this.garden.showTagged(done.map((plant) => ({ ...plant, tag })));
     const have = changed.length === 1 ? "has" : "have";
     const what = tag === "" ? "no tag" : message`the tag “${tag}”`;
-    offerUndo(message`${describePlants(changed)} ${[have]} ${[what]} now.`, async () => {
+    offerUndo(message`${describePlants(done, unknown)} ${[have]} ${[what]} now.`, async () => {
       const restored = await this.#restoreTags(changed, tag);
       const count = renderCount(restored.length, "plant");
       return `${count} ${restored.length === 1 ? "has its old tag" : "have their old tags"} again.`;
@@ -130,49 +141,47 @@ export class Selection {
   async #restoreTags(plants: readonly Plant[], tag: string): Promise<Plant[]> {
     const still = new Set<bigint>();
     for await (const { id } of this.garden.api.list({ tag })) still.add(id);
-    const restored: Plant[] = [];
+    const restored = new Change();
     const mine = plants.filter(({ id }) => still.has(id));
     for (const [old, some] of Map.groupBy(mine, (plant) => plant.tag)) {
       await this.#setTag(some, old, restored);
     }
-    this.garden.showTagged(restored);
-    return restored;
+    this.garden.showTagged(restored.done);
+    return restored.done;
   }
 
-  async #setTag(plants: readonly Plant[], tag: string, done: Plant[]): Promise<void> {
-    await this.#send(plants, (ids) => this.garden.api.updateMany(ids, { tag }), done);
+  async #setTag(plants: readonly Plant[], tag: string, change: Change): Promise<void> {
+    await this.#send(plants, (ids) => this.garden.api.updateMany(ids, { tag }), change);
   }
 
-  /**
-   * Adds plants to `done` as soon as they are. One request at a time, so that what was done before
-   * a failure can still be undone.
-   */
+  /** One request at a time, so that what was done before a failure can still be undone. */
   async #send(
     plants: readonly Plant[],
     send: (ids: bigint[]) => Promise<readonly { readonly status: number }[]>,
-    done: Plant[],
+    { done, unknown }: Change,
   ): Promise<void> {
     for (let at = 0; at < plants.length; at += changedAtOnce) {
       const some = plants.slice(at, at + changedAtOnce);
-      const results = await send(some.map(({ id }) => id));
+      const results = await send(some.map(({ id }) => id)).catch((error) => {
+        if (!isRefused(error)) unknown.push(...some);
+        throw error;
+      });
       done.push(...some.filter((_, index) => results[index]?.status !== 404));
     }
   }
 
-  /**
-   * Asks before something large, and ends the selection unless it fails. Returns the plants for
-   * which it was done.
-   */
+  /** Asks before something large, and ends the selection unless it fails. */
   async #change(
     verb: string,
     plants: readonly Plant[],
-    work: (done: Plant[]) => Promise<void>,
-  ): Promise<Plant[]> {
-    const done: Plant[] = [];
-    if (!(await this.#confirm(verb))) return done;
+    work: (change: Change) => Promise<void>,
+  ): Promise<Change> {
+    const change = new Change();
+    const { done } = change;
+    if (!(await this.#confirm(verb))) return change;
     await this.changing.run(async () => {
       try {
-        await work(done);
+        await work(change);
         this.toggle();
         const missed = plants.length - done.length;
         if (missed === 0) return;
@@ -184,7 +193,7 @@ export class Selection {
       }
       if (done.length < plants.length) void this.garden.refresh();
     });
-    return done;
+    return change;
   }
 
   async #confirm(verb: string): Promise<boolean> {

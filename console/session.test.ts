@@ -64,11 +64,13 @@ test("after a revocation, any token to the same garden goes on with what was beg
   await me;
   await service.revoke(first);
   const creating = session.api.create({ name: "Moss" });
+  const importing = session.api.patient.createMany([{ name: "Ivy" }]);
   await until(() => !session.isSignedIn.value);
   expect(session.reason.value).toContain("expired or was revoked");
   await session.signIn(other, false);
   expect(session.error.value).toContain("another garden");
   await session.signIn(second, false);
   expect((await creating).name).toBe("Moss");
+  expect(await importing).toMatchObject([{ status: 201 }]);
   expect((await session.api.me()).user).toBe("bob");
 });

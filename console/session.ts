@@ -18,6 +18,7 @@ export class Session {
   /** The garden that the page shows, once that's known. */
   #garden: string | undefined;
   #signedIn = Promise.withResolvers<void>();
+  #asking: Promise<string> | undefined;
 
   readonly isSignedIn = signal(false);
   /** Why somebody has to sign in again. */
@@ -40,12 +41,12 @@ export class Session {
       onContact: (isReached) => {
         this.isConnected.value = isReached;
       },
-      token: async () => {
-        // A proxy may have refused the request, not the service.
-        const garden = this.#token && (await this.#findGarden(this.#token));
-        if (garden) this.#garden = garden;
-        else await this.#askForToken(this.#token && expired);
-        return this.#token;
+      // The page's two clients may ask at the same time.
+      token: () => {
+        this.#asking ??= this.#findToken().finally(() => {
+          this.#asking = undefined;
+        });
+        return this.#asking;
       },
     });
   }
@@ -53,6 +54,14 @@ export class Session {
   /** Empty while nobody is signed in. */
   get token(): string {
     return this.isSignedIn.value ? this.#token : "";
+  }
+
+  async #findToken(): Promise<string> {
+    // A proxy may have refused the request, not the service.
+    const garden = this.#token && (await this.#findGarden(this.#token));
+    if (garden) this.#garden = garden;
+    else await this.#askForToken(this.#token && expired);
+    return this.#token;
   }
 
   async signIn(text: string, isKept: boolean): Promise<void> {

@@ -1,20 +1,51 @@
 /** Imports and exports, from a file to what the service has. */
 import { expect, test } from "bun:test";
-import { openState, toText, until } from "../test/open-state.ts";
-import { message, nextUndo, notice, undo } from "./message.ts";
+import { openState, toText, until, url } from "../test/open-state.ts";
+import { Api } from "./api.ts";
+import { Garden } from "./garden.ts";
+import { dismissUndo, message, nextUndo, notice, undo } from "./message.ts";
 import { Transfers } from "./transfers.ts";
 
-const { openGarden } = openState();
+const { openGarden, makeGarden, fetch } = openState();
 
 async function open(plants: readonly string[] = []) {
   const { garden, stored } = await openGarden(plants);
+  return { ...openTransfers(garden), stored };
+}
+
+function openTransfers(garden: Garden) {
   const transfers = new Transfers(garden);
   const press = async (label: string) => {
     transfers.card.value?.actions.find((action) => action.label === label)?.run();
     await until(() => !transfers.isRunning.value);
   };
   const note = () => toText(transfers.card.value?.note);
-  return { garden, transfers, press, note, stored };
+  return { garden, transfers, press, note };
+}
+
+/** Rows without ids, which go into three requests. */
+const manyRows = Array.from({ length: 3_000 }, (_, index) => `Plant ${index} `.padEnd(200, "x"));
+const manyPlants = new File([["name", ...manyRows].join("\n")], "many.csv");
+
+/** Imports many plants, until `meet` does something else with a request than to send it. */
+async function importMany(
+  meet: (path: string, send: () => Promise<Response>, signal: AbortSignal) => Promise<Response>,
+) {
+  dismissUndo();
+  const token = await makeGarden([]);
+  const api = new Api({
+    url,
+    token,
+    fetch: (target, init) =>
+      meet(new URL(target).pathname, () => fetch(target, init), init.signal as AbortSignal),
+  });
+  const count = async () => (await new Api({ url, token, fetch }).me()).plants;
+  const opened = openTransfers(new Garden(api));
+  await opened.transfers.preview(manyPlants);
+  const importing = opened.press("Add 3,000 plants");
+  const press = (label: string) =>
+    opened.transfers.card.value?.actions.find((action) => action.label === label)?.run();
+  return { ...opened, importing, press, count };
 }
 
 test("an import sends nothing before it is told to, and can be undone and done again", async () => {
@@ -35,6 +66,76 @@ test("an import sends nothing before it is told to, and can be undone and done a
   await transfers.preview(file);
   await press("Add 3 plants");
   expect(await stored()).toEqual(["Acer:", "Ivy:", "Fern:"]);
+});
+
+test("a stopped import waits for the request under way, and its undo deletes all that it added", async () => {
+  const second = Promise.withResolvers<void>();
+  const isStopped = Promise.withResolvers<void>();
+  let bulks = 0;
+  const { transfers, importing, press, note, count } = await importMany(async (path, send) => {
+    if (path !== "/plants/bulk" || ++bulks !== 2) return send();
+    second.resolve();
+    await isStopped.promise;
+    return send();
+  });
+  await second.promise;
+  press("Stop");
+  expect(note()).toBe("Stopping…");
+  expect(transfers.card.value?.actions.map(({ label }) => label)).toEqual(["Stop now"]);
+  isStopped.resolve();
+  await importing;
+  const added = (await count()).toLocaleString("en");
+  expect(note()).toStartWith(`Stopped. Added ${added} plants in `);
+  expect(toText(nextUndo.value?.text)).toBe(`${added} plants were imported from “many.csv”.`);
+  await undo();
+  expect(toText(notice.value?.text)).toBe(`The import was undone: ${added} plants deleted.`);
+  expect(await count()).toBe(0);
+});
+
+test("an import whose outcome is unknown names both bounds, and its undo finds out first", async () => {
+  const second = Promise.withResolvers<void>();
+  let bulks = 0;
+  const { importing, press, note, count } = await importMany(async (path, send, signal) => {
+    const response = await send();
+    if (path !== "/plants/bulk" || ++bulks !== 2) return response;
+    second.resolve();
+    return new Promise((_, reject) =>
+      signal.addEventListener("abort", () => reject(signal.reason)),
+    );
+  });
+  await second.promise;
+  press("Stop");
+  // A double click isn't a second wish.
+  press("Stop now");
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  press("Stop now");
+  await importing;
+  const stored = await count();
+  const [, least = "", most = ""] =
+    /^Stopped\. Added at least (\S+), at most (\S+) plants/.exec(note()) ?? [];
+  expect(most).toBe(stored.toLocaleString("en"));
+  expect(Number(least.replace(",", ""))).toBeWithin(1, stored);
+  const offer = `At least ${least}, at most ${most} plants were imported from “many.csv”.`;
+  expect(toText(nextUndo.value?.text)).toBe(offer);
+  await undo();
+  expect(toText(notice.value?.text)).toBe(`The import was undone: ${most} plants deleted.`);
+  expect(await count()).toBe(0);
+});
+
+test("an undo that had to be repeated counts all that it deleted", async () => {
+  let isAway = true;
+  const { importing, count } = await importMany(async (path, send) => {
+    const response = await send();
+    if (path === "/plants/bulk-delete" && isAway) throw new Error("lost");
+    return response;
+  });
+  await importing;
+  await undo();
+  expect(toText(notice.value?.text)).toStartWith("It may not have been undone.");
+  expect(await count()).toBe(0);
+  isAway = false;
+  await undo();
+  expect(toText(notice.value?.text)).toBe("The import was undone: 3,000 plants deleted.");
 });
 
 test("an import of a file with an invalid row adds nothing, and names the row", async () => {

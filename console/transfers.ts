@@ -1,11 +1,14 @@
 /** Imports a file of plants, after a preview, and exports plants as CSV. */
 import { computed, signal } from "@preact/signals";
+import { Deleter } from "../client/files/deleter.ts";
+import type { Importer } from "../client/files/importer.ts";
 import { renderCount } from "../client/files/renderer.ts";
 import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
+import { Stop } from "../client/files/stop.ts";
 import { describeError, makeIdempotencyKey, type Query } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { announcement, type Message, message, offerUndo } from "./message.ts";
-import { describeVersion } from "./words.ts";
+import { describeBounds, describeVersion } from "./words.ts";
 
 /** Most people never need it, so the page loads it when it's used. */
 const loadFiles = () =>
@@ -33,6 +36,8 @@ type Result = Omit<TransferCard, "title" | "progress">;
 /** Shows how far the work is, with a share from 0 to 1 if that is known. */
 type ShowProgress = (note: string, share?: number) => void;
 
+const stopping = "Stopping…";
+
 export class Transfers {
   /** The keys of files that are imported once more, by what is in them. */
   readonly #newKeys = new Map<string, string>();
@@ -44,18 +49,27 @@ export class Transfers {
   /** Runs work that can be stopped. Shows its progress, and its result or why it failed. */
   async #run(
     title: Message,
-    work: (stop: AbortSignal, showProgress: ShowProgress) => Promise<Result>,
+    work: (showProgress: ShowProgress, stop: Stop) => Promise<Result>,
   ): Promise<void> {
     if (this.isRunning.value) return;
-    const running = new AbortController();
-    const stop = { label: "Stop", run: () => running.abort() };
+    const stop = new Stop();
     const showProgress: ShowProgress = (note, share) => {
-      this.card.value = { title, note, progress: share ?? null, actions: [stop] };
+      const label = stop.asked.aborted ? "Stop now" : "Stop";
+      const actions = [{ label, run: () => stop.press() }];
+      this.card.value = stop.asked.aborted
+        ? { title, note: stopping, progress: null, actions }
+        : { title, note, progress: share ?? null, actions };
     };
     showProgress("");
-    const result = await work(running.signal, showProgress).catch((error): Result => {
-      return { note: running.signal.aborted ? "Stopped." : describeError(error), actions: [] };
+    const showStopping = () => {
+      showProgress(stopping);
+      announcement.value = stopping;
+    };
+    stop.asked.addEventListener("abort", showStopping);
+    const result = await work(showProgress, stop).catch((error): Result => {
+      return { note: describeEnd(error), actions: [] };
     });
+    stop.asked.removeEventListener("abort", showStopping);
     const close = () => {
       this.card.value = undefined;
     };
@@ -67,11 +81,11 @@ export class Transfers {
   /** Checks the file and shows what an import would send. */
   async preview(file: File): Promise<void> {
     const { name } = file;
-    await this.#run(message`Import “${name}”`, async (signal, showProgress) => {
+    await this.#run(message`Import “${name}”`, async (showProgress, stop) => {
       showProgress("Checking the file…");
       const { checkRows, describeInvalid, formatOf, makeImportKey, readRows } = await loadFiles();
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), signal);
+      const check = await checkRows(readRows([bytes], formatOf(name) ?? "csv"), stop.asked);
       const { valid: rows, invalid: problems } = check;
       if (problems.length > 0) return { note: describeInvalid(check), problems, actions: [] };
       if (rows.length === 0) return { note: "The file has no plants.", actions: [] };
@@ -83,12 +97,12 @@ export class Transfers {
 
   /** The key is the same for every file with these rows. */
   async #import(name: string, rows: readonly ValidRow[], contentKey: string): Promise<void> {
-    await this.#run(message`Import “${name}”`, async (signal, showProgress) => {
+    await this.#run(message`Import “${name}”`, async (showProgress, stop) => {
       const { describeImport, Importer } = await loadFiles();
       const added: bigint[] = [];
       const key = this.#newKeys.get(contentKey) ?? contentKey;
       const onAdded = (id: bigint) => added.push(id);
-      const importer = new Importer(this.garden.api, { key, signal, onAdded });
+      const importer = new Importer(this.garden.api.patient, { key, stop, onAdded });
       const show = () => {
         const done = `${renderCount(importer.done, "plant")} of ${renderCount(rows.length)}`;
         showProgress(done, importer.done / rows.length);
@@ -100,11 +114,11 @@ export class Transfers {
       try {
         await importer.send(rows);
       } catch (error) {
-        parts.push(signal.aborted ? "Stopped." : describeError(error));
+        parts.push(describeEnd(error));
       } finally {
         clearInterval(timer);
       }
-      if (added.length > 0) this.#offerUndo(name, contentKey, added);
+      if (importer.storedMax > 0) this.#offerUndo(name, contentKey, importer, added);
       parts.push(describeImport(importer, performance.now() - startedAtMs));
       if (!importer.isDone)
         parts.push("Import the same file again to go on: no plant is added twice.");
@@ -118,15 +132,18 @@ export class Transfers {
     });
   }
 
-  #offerUndo(name: string, contentKey: string, ids: readonly bigint[]): void {
+  /** `added` gets the ids of plants that the importer finds out about later. */
+  #offerUndo(name: string, contentKey: string, importer: Importer, added: bigint[]): void {
     void this.garden.refresh();
-    const what = `${renderCount(ids.length, "plant")} ${ids.length === 1 ? "was" : "were"}`;
+    const { stored, storedMax } = importer;
+    const what = `${describeBounds(stored, storedMax)} ${storedMax === 1 ? "was" : "were"}`;
+    const deleter = new Deleter(this.garden.api, added);
     offerUndo(message`${[what]} imported from “${name}”.`, async () => {
       this.#renewKey(contentKey);
-      const results = await this.garden.api.deleteMany(ids);
+      await importer.settle();
+      await deleter.run();
       void this.garden.refresh();
-      const deleted = results.filter(({ status }) => status === 204).length;
-      return `The import was undone: ${renderCount(deleted, "plant")} deleted.`;
+      return `The import was undone: ${renderCount(deleter.deleted, "plant")} deleted.`;
     });
   }
 
@@ -138,12 +155,12 @@ export class Transfers {
   /** Browsers keep blobs outside of the page's memory, so each page becomes one at once. */
   async export(download: (file: Blob, name: string) => void): Promise<void> {
     const { query } = this.garden.list.value;
-    await this.#run("Export", async (signal, showProgress) => {
+    await this.#run("Export", async (showProgress, stop) => {
       const { PlantRenderer } = await loadFiles();
       const renderer = new PlantRenderer("csv");
       const parts = [new Blob([renderer.header()])];
       let exported = 0;
-      for await (const page of this.garden.api.listPages(query, { signal })) {
+      for await (const page of this.garden.api.listPages(query, { signal: stop.asked })) {
         parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);
@@ -153,6 +170,11 @@ export class Transfers {
       return { note, actions: [] };
     });
   }
+}
+
+/** By name: a stop has more than one reason. */
+function describeEnd(error: unknown): string {
+  return (error as Error).name === "AbortError" ? "Stopped." : describeError(error);
 }
 
 /** Its first plant shows whether the columns are right. */

@@ -1,5 +1,5 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-import { renderCount } from "../client/files/renderer.ts";
+import { renderBounds, renderCount } from "../client/files/renderer.ts";
 import type { Whole } from "../client/types.ts";
 import { type Me, type Plant, type PlantEvent, type Query, type Summary, tagsMax } from "./api.ts";
 import { type Message, message } from "./message.ts";
@@ -65,11 +65,22 @@ export function describeNoMatch({ tag, q }: Query): Message {
   return message`No plant ${describeTag(tag)} has “${q}” in its name.`;
 }
 
-/** `“Fern”`, or `3 plants`. */
-export function describePlants(plants: readonly Plant[]): Message[] {
+/** At the start of a sentence: `3 plants`, or `At least 3, at most 5 plants`. */
+export function describeBounds(least: number, most: number): string {
+  const text = renderBounds(least, most, "plant");
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** `“Fern”`, or `3 plants`. The outcome may be unknown for more of them. */
+export function describePlants(
+  plants: readonly Plant[],
+  unknown: readonly Plant[] = [],
+): Message[] {
   const [first] = plants;
-  const isOne = first && plants.length === 1;
-  return isOne ? message`“${first.name}”` : [renderCount(plants.length, "plant")];
+  const { length } = plants;
+  const isOne = first && length + unknown.length === 1;
+  if (isOne) return message`“${first.name}”`;
+  return [describeBounds(length, length + unknown.length)];
 }
 
 /** `“Fern”, tagged “hall”` */

@@ -8,6 +8,7 @@ const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>>
   fleet: [5, "ten instances: restarts, changing tokens (needs haproxy, pgbouncer, Linux)"],
   histories: [20, "concurrent clients, compared with a model"],
   hostile: [30, "crowds and overload try to stop it or hold up others (needs Linux)"],
+  imports: [8, "imports are stopped or cut off: what they say they added is what is stored"],
   kills: [40, "kill -9 and SIGTERM at any moment"],
   listeners: [15, "streams of events: none missed, soon there, cheap while idle (needs Linux)"],
   "power-cuts": [45, "the disk as a power cut may leave it (needs Linux on x64 or arm64)"],

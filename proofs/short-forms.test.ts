@@ -7,6 +7,7 @@ import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/prove.ts";
 import { runFleet } from "./fleet/prove.ts";
 import { runHistory, startDeployments, stopAll } from "./histories/prove.ts";
+import { type End, endImport, type Front } from "./imports/prove.ts";
 import { isInterposable } from "./interposed-io/interposed-io.ts";
 import { live, moments } from "./kills/prove.ts";
 import { forwardUnderKills } from "./listeners/forwarder.ts";
@@ -69,6 +70,22 @@ form("file operations fail here and there, and break no promise", isNotInterposa
     inject({ ...once, scene: "load", failure: full, nth: 61 }),
   ];
   return joinTrials(await Promise.all(trials));
+});
+
+const importEnds: readonly [Front, End][] = [
+  ["command line", "a stop"],
+  ["console", "a stop, and its connection closes"],
+  ["command line", "a stop, and the service is killed and comes back"],
+  ["console", "two stops, and the service stays away"],
+  ["command line", "a closed connection"],
+];
+test.each(importEnds)("the %s says what is stored after %s, and can go on", async (front, end) => {
+  expect((await endImport(front, end, seed)).faults).toEqual([]);
+});
+test.skipIf(isNotInterposable)("so does an import that a full disk ends", async () => {
+  for (const front of ["command line", "console"] as const) {
+    expect((await endImport(front, "a full disk", seed)).faults).toEqual([]);
+  }
 });
 
 form("histories are linearizable, even if instances are killed or cut off", false, async () => {

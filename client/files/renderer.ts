@@ -64,6 +64,12 @@ export function renderCount(count: number, noun?: string): string {
   return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** `at least 1,200, at most 1,234 plants`, or one number if they are the same. */
+export function renderBounds(least: number, most: number, noun: string): string {
+  if (least === most) return renderCount(least, noun);
+  return `at least ${renderCount(least)}, at most ${renderCount(most, noun)}`;
+}
+
 /** `0.4 s`, `34 s`, `2 min 5 s`. */
 export function renderDuration(durationMs: number): string {
   const seconds = durationMs / 1_000;

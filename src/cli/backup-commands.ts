@@ -68,7 +68,7 @@ export const copyCommand: Command = {
     if (!isFile(file)) throw usageError("FILE must be the path of a SQLite store.");
     // Not shown, because it may hold a password.
     if (isFile(url)) throw usageError("URL must be such as postgres://user@host/database.");
-    await cancellable("Nothing was changed.", async (signal) => {
+    await cancellable("Nothing was copied.", async (signal) => {
       const contents = await copyToPostgres(
         file,
         url,

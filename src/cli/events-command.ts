@@ -6,7 +6,7 @@ import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, jsonFlag, readFlag, textFlag } from "./command.ts";
 import { forwardEvents, readTarget, renderEvent, secretVariable } from "./forward-events.ts";
 import { plantId, serviceCommand } from "./service-client.ts";
-import { abortOnStop } from "./stop-signals.ts";
+import { listenForStop } from "./stop-signals.ts";
 import { renderTable, renderTime } from "./terminal.ts";
 
 /** As many digits as `integer` reads. */
@@ -156,8 +156,8 @@ async function follow(
   after: number,
   show: (event: PlantEvent) => void,
 ): Promise<void> {
-  using stop = abortOnStop();
-  const { signal } = stop;
+  using listening = listenForStop();
+  const signal = listening.stop.asked;
   try {
     for await (const event of store.events({ after, signal })) show(event);
   } catch (error) {

@@ -35,20 +35,25 @@ export const exportCommand: Command = {
   async run(call) {
     const path = call.words[0] ?? "-";
     refuseExtension(call, path);
-    if (path === "-") return exportTo(call, call.terminal.out);
+    const { terminal } = call;
+    if (path === "-") return void terminal.say(await exportTo(call, terminal.out));
     try {
       const older = statSync(path, { throwIfNoEntry: false });
       // Such as a pipe, which is written to as it is. Ctrl+C must work even if nobody reads it.
       if (older?.isFile() === false) {
         const pipe = openSync(path, "w");
-        return await exportTo(call, (text) => writeResult(pipe, text, path));
+        return void terminal.say(await exportTo(call, (text) => writeResult(pipe, text, path)));
       }
-      await cancellable(`${path} was not changed.`, (signal) =>
+      const exported = await cancellable(`${path} was not changed.`, (signal) =>
         replaceDurably(older ? realpathSync(path) : path, async (descriptor) => {
-          await exportTo(call, (text) => writeResult(descriptor, text, path), signal);
+          const write = (text: string) => writeResult(descriptor, text, path);
+          const said = await exportTo(call, write, signal);
           if (older) fchmodSync(descriptor, older.mode & 0o777);
+          return said;
         }),
       );
+      // Not before the file is there.
+      terminal.say(exported);
     } catch (error) {
       throw mapFileError("write", path, error);
     }
@@ -65,15 +70,15 @@ function refuseExtension({ flags }: Call, path: string): void {
   );
 }
 
+/** Returns what to say of it. */
 async function exportTo(
   call: Call,
   write: (text: string) => void,
   signal?: AbortSignal,
-): Promise<undefined> {
+): Promise<string> {
   const renderer = new PlantRenderer(chooseFormat(call, call.words[0] ?? "-"));
   const startedAtMs = performance.now();
   let count = 0;
-  const { terminal } = call;
   const writePlants = async (store: PlantStore) => {
     write(renderer.header());
     for await (const page of store.pages({ tag: textFlag(call, "tag"), signal })) {
@@ -83,9 +88,8 @@ async function exportTo(
     write(renderer.footer());
   };
   const describe = () => renderCount(count, "plant");
-  await withProgress(terminal, describe, () => withService(call, writePlants, patient));
+  await withProgress(call.terminal, describe, () => withService(call, writePlants, patient));
   const took = renderDuration(performance.now() - startedAtMs);
-  terminal.say(`Exported ${renderCount(count, "plant")} in ${took}.`);
-  if (renderer.warning !== undefined) terminal.say(renderer.warning);
-  return undefined;
+  const exported = `Exported ${renderCount(count, "plant")} in ${took}.`;
+  return renderer.warning === undefined ? exported : `${exported}\n${renderer.warning}`;
 }

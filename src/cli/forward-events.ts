@@ -17,7 +17,7 @@ import { replaceDurably } from "../storage/durable-file.ts";
 import { describeSystemError, mapFileError } from "../storage/failures.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, readFlag, textFlag } from "./command.ts";
-import { abortOnStop } from "./stop-signals.ts";
+import { listenForStop } from "./stop-signals.ts";
 import type { Terminal } from "./terminal.ts";
 
 export const secretVariable = "PLANTSTORE_WEBHOOK_SECRET";
@@ -90,8 +90,8 @@ export async function forwardEvents(
   const isWatched = isForPeople(call);
   const waiting = renderCount(Math.max(0, forwarding.lastEvent - position), "event");
   if (isWatched) terminal.say(`Sending until Ctrl+C. Waiting after event ${position}: ${waiting}.`);
-  using stop = abortOnStop();
-  const { signal } = stop;
+  using listening = listenForStop();
+  const signal = listening.stop.asked;
   try {
     for await (const event of store.events({ after: position, signal })) {
       const delivery = await deliver(event, forwarding, terminal, timing, signal);

@@ -92,13 +92,13 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
   const contentKey = makeImportKey(rows);
   const isAgain = call.flags.again === true;
   const key = isAgain ? `${contentKey}-${makeIdempotencyKey()}` : contentKey;
-  await cancellable("Not all rows were sent.", async (signal) => {
-    const importer = new Importer(store, { key, signal });
+  await cancellable("Not all rows were sent.", async (_, stop) => {
+    const importer = new Importer(store, { key, stop });
     const startedAtMs = performance.now();
     try {
       const describe = () =>
         `${renderCount(importer.done)} of ${renderCount(rows.length, "plant")}`;
-      await withProgress(call.terminal, describe, () => importer.send(rows));
+      await withProgress(call.terminal, describe, () => importer.send(rows), stop.asked);
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error;
       throw new CliError(error.message, exitCodes.unavailable);
@@ -113,10 +113,16 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
 const refusedAdvice = "Put the refused rows into another file, fix them there, and import that.";
 
 function report(call: Call, importer: Importer, elapsedMs: number): void {
-  const { stored, alreadyThere, deletedSince, refused } = importer;
-  const counts = { stored, alreadyThere, refused: refused.length };
+  const { stored, storedMax, alreadyThere, deletedSince, refused, notCompared } = importer;
   listRows(call, refused);
-  printCounts(call, deletedSince > 0 ? { ...counts, deletedSince } : counts);
+  printCounts(call, {
+    stored,
+    ...(storedMax > stored && { storedMax }),
+    alreadyThere,
+    refused: refused.length,
+    ...(deletedSince > 0 && { deletedSince }),
+    ...(notCompared > 0 && { notCompared }),
+  });
   const parts = [describeImport(importer, elapsedMs)];
   if (!importer.isDone) {
     parts.push(

@@ -1,6 +1,7 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
-import { PlantRenderer, renderCount } from "../../client/files/renderer.ts";
+import { Deleter } from "../../client/files/deleter.ts";
+import { PlantRenderer, renderBounds, renderCount } from "../../client/files/renderer.ts";
 import type {
   Deletion,
   ListOptions,
@@ -25,7 +26,8 @@ import {
   textFlag,
 } from "./command.ts";
 import { plantId, serviceCommand, tagFilter } from "./service-client.ts";
-import { describeAccess, renderTable } from "./terminal.ts";
+import { cancellable } from "./stop-signals.ts";
+import { describeAccess, renderTable, withProgress } from "./terminal.ts";
 
 /** What the service takes. */
 const limitMax = 2 ** 31 - 1;
@@ -182,13 +184,27 @@ async function deleteFiltered(store: PlantStore, call: Call, filter: Filter): Pr
   const ids = await Array.fromAsync(store.list(filter), ({ id }) => id);
   const which = `${renderCount(ids.length, "plant")}${describeFilter(filter)}`;
   if (ids.length > 0) await confirmDeletion(call, which);
-  const results = await store.deleteMany(ids);
-  const deleted = results.filter(({ status }) => status === 204).length;
-  const missing = ids.length - deleted;
-  const others = missing > 0 ? ` Already gone: ${renderCount(missing)}.` : "";
-  const text = `Deleted ${renderCount(deleted, "plant")}.${others}`;
-  printResult(call, text, JSON.stringify({ deleted, missing }));
+  const total = renderCount(ids.length, "plant");
+  await cancellable("Not all of these plants were deleted.", async (_, { asked, over }) => {
+    const deleter = new Deleter(store, ids, { stop: asked, signal: over });
+    const describe = () => `${renderCount(deleter.deleted)} of ${total}`;
+    try {
+      await withProgress(call.terminal, describe, () => deleter.run(), asked);
+    } finally {
+      reportDeletions(call, deleter);
+    }
+  });
   return undefined;
+}
+
+function reportDeletions(call: Call, deleter: Deleter): void {
+  const { deleted, deletedMax, unconfirmed, missing } = deleter;
+  const parts = [`Deleted ${renderBounds(deleted, deletedMax, "plant")}.`];
+  if (deletedMax > deleted) parts.push("The outcome of the last request is unknown.");
+  if (unconfirmed > 0) parts.push("A response was lost, so some may have been deleted before.");
+  if (missing > 0) parts.push(`Already gone: ${renderCount(missing)}.`);
+  const counts = { deleted, ...(deletedMax > deleted && { deletedMax }), missing };
+  printResult(call, parts.join(" "), JSON.stringify(counts));
 }
 
 export const whoamiCommand = serviceCommand({

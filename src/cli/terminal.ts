@@ -25,14 +25,16 @@ export interface Terminal {
 
 const drawEveryMs = 250;
 
-/** Shows how far `work` is while it is under way, if somebody watches. */
+/** Shows how far `work` is while it is under way, or that it stops, if somebody watches. */
 export async function withProgress<Result>(
   { draw }: Terminal,
   describe: () => string,
   work: () => Promise<Result>,
+  stop?: AbortSignal,
 ): Promise<Result> {
   if (draw === undefined) return work();
-  const timer = setInterval(() => draw(describe()), drawEveryMs);
+  const show = () => draw(stop?.aborted ? "Stopping…" : describe());
+  const timer = setInterval(show, drawEveryMs);
   try {
     return await work();
   } finally {

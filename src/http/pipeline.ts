@@ -47,7 +47,7 @@ export function createPipeline(
     ...parts,
     findRoute: createRouter(basePath, operations),
     countOverload: createOverloadLog(log),
-    mayDropBody: createDropLimit(),
+    mayDropBody: createDropLimit(parts.now),
   };
   return {
     fetch: (request, isExactOpenPath = true) => receive(service, request, isExactOpenPath),

@@ -96,11 +96,11 @@ function mustClose(exchange: Exchange): boolean {
 const droppedPerSecondMax = 16;
 
 /** Returns whether one more chunked body may be dropped, after its response. */
-export function createDropLimit(): () => boolean {
+export function createDropLimit(now: () => number): () => boolean {
   let secondStartMs = Number.NEGATIVE_INFINITY;
   let dropped = 0;
   return () => {
-    const nowMs = performance.now();
+    const nowMs = now();
     if (nowMs - secondStartMs >= 1_000) {
       secondStartMs = nowMs;
       dropped = 0;

@@ -336,3 +336,29 @@ testGarden(
     expect(await stored()).toEqual(["Plant 1"]);
   },
 );
+
+testGarden(
+  "an import that is stopped waits for its request, and undoing it deletes what that added",
+  {},
+  async ({ page, stored }) => {
+    const isLooked = Promise.withResolvers<void>();
+    await page.route("**/plants/bulk", async (route) => {
+      await isLooked.promise;
+      await route.continue();
+    });
+    // Rows with ids go first, in a request of their own.
+    const buffer = Buffer.from("id,name\n7,Acer\n,Betula\n");
+    await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/csv", buffer });
+    await page.click("#transfer-actions button:text-is('Add 2 plants')");
+    await page.click("#transfer-actions button:text-is('Stop')");
+    await page.waitForSelector("#transfer-note:text-is('Stopping…')");
+    await page.waitForSelector("#transfer-actions button:text-is('Stop now'):focus");
+    await inspect(page, "import-stopping");
+    isLooked.resolve();
+    await page.waitForSelector("#transfer-note:has-text('Stopped. Added 1 plant in ')");
+    expect(await stored()).toEqual(["Acer"]);
+    await page.click("#undo-button");
+    await page.waitForSelector("#notice:has-text('The import was undone: 1 plant deleted.')");
+    expect(await stored()).toEqual([]);
+  },
+);

@@ -258,10 +258,23 @@ test("a copy that is interrupted leaves nothing, and can be run again", async ()
     return found;
   });
   process.emit("SIGINT");
-  const errors = "plantstore: Stopped. Nothing was changed.\n";
+  const errors = "plantstore: Stopped. Nothing was copied.\n";
   expect(await copying).toEqual({ exitCode: 130, out: "", errors });
   await intruder.end();
   expect(await countPlants(database.url)).toBe(0);
   expect(await runInProcess(["copy", file, database.url])).toMatchObject({ exitCode: 0 });
   expect(await countPlants(database.url)).toBe(900);
+});
+
+test("a copy that is interrupted while it connects says so, not that the server is away", async () => {
+  copyFileSync(small, file);
+  using silent = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { open: () => void process.emit("SIGINT"), data() {} },
+  });
+  const url = `postgres://plants@127.0.0.1:${silent.port}/plants`;
+  const args = ["copy", file, url, "--database-connect-timeout-ms", "300"];
+  const errors = "plantstore: Stopped. Nothing was copied.\n";
+  expect(await runInProcess(args)).toEqual({ exitCode: 130, out: "", errors });
 });

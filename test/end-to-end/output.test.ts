@@ -92,7 +92,9 @@ async function runAtTerminal(line: string, answer = ""): Promise<string> {
   await child.exited;
   await ended.promise;
   // Two sequences are ours: they end a line, and clear the one that shows progress.
-  return text.replaceAll(/\r+\n/g, "\n").replaceAll("\r\x1b[2K", "");
+  const [first = "", ...others] = text.replaceAll(/\r+\n/g, "\n").split("\r\x1b[2K");
+  // What shows progress has no end of a line.
+  return [first, ...others.filter((part) => part.includes("\n"))].join("");
 }
 
 test("a person is asked before a deletion, and no plant sends control characters to a terminal", async () => {

@@ -183,8 +183,9 @@ describe.each(proxies)("behind $name", ({ name, config, unavailable, malformed }
   test.skipIf(isSkipped)("no write is lost or doubled while instances restart", async () => {
     const call = makeCaller(url, token);
     const names = Array.from({ length: 200 }, (_, index) => `fern-${index}`);
-    // While an instance is away, and until the proxy has noticed that it's back.
-    const patience = new Patience(50);
+    // While an instance is away, and until the proxy has noticed that it's back: nginx asks it again
+    // after 15 seconds.
+    const patience = new Patience(200);
     const create = (plant: string) =>
       insist(async () => {
         const options = { headers: { "idempotency-key": plant }, body: `{"name":"${plant}"}` };

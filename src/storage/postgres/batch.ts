@@ -17,8 +17,10 @@ import type { WriterOptions } from "../storage.ts";
 import { beginWrite, send } from "./connect.ts";
 
 interface BatchOptions extends WriterOptions {
-  /** How long to wait for gardens that another process holds. Absent: it passes over them. */
-  readonly waitMs: number | undefined;
+  /** Whether it passes over gardens that another process holds, instead of waiting for them. */
+  readonly passesOver: boolean;
+  /** How long to wait for those, and for one that another process is adding. */
+  readonly waitMs: number;
   /** Called before sending anything that could commit: a connection lost later may have done so. */
   readonly announceCommit: () => void;
 }
@@ -27,12 +29,12 @@ interface BatchOptions extends WriterOptions {
 export async function applyBatch(
   client: ClientBase,
   writes: readonly Write[],
-  { plantsMax, withoutEvents, waitMs, announceCommit }: BatchOptions,
+  { plantsMax, withoutEvents, passesOver, waitMs, announceCommit }: BatchOptions,
 ): Promise<readonly (Outcome | undefined)[]> {
   try {
-    const { held, lookUp } = await fetchAll(client, writes, waitMs);
+    const { held, lookUp } = await fetchAll(client, writes, passesOver, waitMs);
     const free = held.size === 0 ? writes : writes.filter(({ garden }) => !held.has(garden));
-    if (free.length === 0 || (held.size > 0 && waitMs !== undefined)) {
+    if (free.length === 0 || (held.size > 0 && !passesOver)) {
       await client.query("ROLLBACK");
       return writes.map(() => undefined);
     }
@@ -60,7 +62,8 @@ interface Fetched {
 async function fetchAll(
   client: ClientBase,
   writes: readonly Write[],
-  waitMs: number | undefined,
+  passesOver: boolean,
+  waitMs: number,
 ): Promise<Fetched> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
@@ -73,12 +76,11 @@ async function fetchAll(
     const name = pair(garden, key.rowKey);
     if (!keys.has(name)) keys.set(name, { garden, key: toBytes(key.rowKey) });
   }
-  const isWaiting = waitMs !== undefined;
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(isWaiting ? `${beginWrite}; SET LOCAL lock_timeout = ${waitMs}` : beginWrite),
-    // There must be a row to lock. A garden that is new to a group of many is passed over.
-    queryFor(client, addGardensStatement, isWaiting ? adding : [], "garden"),
-    queryFor(client, isWaiting ? lockGardens : lockFreeGardens, gardens, "garden"),
+    client.query(`${beginWrite}; SET LOCAL lock_timeout = ${waitMs}`),
+    // There must be a row to lock.
+    queryFor(client, addGardensStatement, adding, "garden"),
+    queryFor(client, passesOver ? lockFreeGardens : lockGardens, gardens, "garden"),
     queryFor(client, findPlantsStatement, places, "garden", "id"),
     queryFor(client, findKeysStatement, [...keys.values()], "garden", "key"),
   ] as const);
@@ -90,7 +92,7 @@ async function fetchAll(
     ),
   };
   // If it has waited, a missing garden doesn't exist, or was deleted just before it was locked.
-  const needed = isWaiting ? adding : gardens;
+  const needed = passesOver ? gardens : adding;
   const missing = needed.filter(({ garden }) => !found.gardens.has(garden));
   return {
     held: new Set(missing.map(({ garden }) => garden)),

@@ -26,10 +26,15 @@ export async function fillPostgres(
     signal.throwIfAborted();
     signal.addEventListener("abort", () => cut(client));
   };
-  const { runner } = await TransactionRunner.open(url, limits, async (client) => {
+  const opening = TransactionRunner.open(url, limits, async (client) => {
     cutOnAbort(client);
     await migrate(client);
     await requireRights(client);
+  });
+  const { runner } = await opening.catch((error) => {
+    // Not the server, but the signal has cut the connection.
+    signal.throwIfAborted();
+    throw error;
   });
   const counts = new Map<string, number>();
   const fill = async (client: ClientBase) => {

@@ -79,17 +79,19 @@ export function createWriter(
       });
       if (created) return created;
     }
+    const waiting = { passesOver: waitMs === undefined, waitMs: waitMs ?? statementWaitMs };
     return runner.run(
       (client, announceCommit) =>
-        applyBatch(client, writes, { ...options, waitMs, announceCommit }),
+        applyBatch(client, writes, { ...options, ...waiting, announceCommit }),
       { dueAtMs },
     );
   }
 
-  /** All of the writes or none. Outcomes are undefined if a garden is still held after that time. */
-  async function applyWaiting(writes: readonly Write[], dueAtMs: number, waitMs: number) {
+  /** Without outcomes if a garden is still held after that time: nothing was applied. */
+  async function applyUnlessHeld(writes: readonly Write[], dueAtMs: number, waitMs?: number) {
     try {
-      return await applyInTime(writes, dueAtMs, Math.max(1, Math.round(waitMs)));
+      const wholeMs = waitMs === undefined ? undefined : Math.max(1, Math.round(waitMs));
+      return await applyInTime(writes, dueAtMs, wholeMs);
     } catch (error) {
       if (!isLocked(error)) throw error;
       return writes.map(() => undefined);
@@ -100,7 +102,7 @@ export function createWriter(
     async apply(writes) {
       const dueAtMs = runner.dueAtMs();
       while (performance.now() + waitMsMax < dueAtMs) {
-        const outcomes = await applyWaiting(writes, dueAtMs, waitMsMax);
+        const outcomes = await applyUnlessHeld(writes, dueAtMs, waitMsMax);
         if (outcomes.every((outcome) => outcome !== undefined)) return outcomes;
       }
       throw storageError("unavailable", "Another process holds a garden.");
@@ -110,9 +112,9 @@ export function createWriter(
       waitsMax: runner.waitsMax,
       apply(writes, untilMs) {
         const dueAtMs = runner.dueAtMs();
-        if (untilMs === undefined) return applyInTime(writes, dueAtMs);
+        if (untilMs === undefined) return applyUnlessHeld(writes, dueAtMs);
         const waitMs = Math.min(tryMsMax, untilMs - performance.now());
-        return applyWaiting(writes, Math.min(dueAtMs, untilMs + commitMs), waitMs);
+        return applyUnlessHeld(writes, Math.min(dueAtMs, untilMs + commitMs), waitMs);
       },
     },
 
