@@ -152,7 +152,7 @@ describe("while each slice of work takes a tick,", () => {
     };
     const expectFirst = async (theirs: string) => {
       expect((await fetch("GET /me", undefined, bearer(theirs))).status).toBe(200);
-      expect(done).toBeLessThan(3);
+      expect(done).toBeLessThan(8);
     };
 
     test("if the service knows its token", async () => {
@@ -169,7 +169,7 @@ describe("while each slice of work takes a tick,", () => {
       const theirs = await garden.token("other");
       const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
       const headers = { ...bearer(await garden.token()), ...chunked };
-      const bodies = times(12, () => new TransformStream<Uint8Array, Uint8Array>());
+      const bodies = times(20, () => new TransformStream<Uint8Array, Uint8Array>());
       const works = bodies.map(({ readable }) =>
         service.fetch("POST /plants", { headers, body: readable }).then(count),
       );
@@ -177,8 +177,9 @@ describe("while each slice of work takes a tick,", () => {
       // Once the service reads its body, a request's token is known, and it waits for its next turn.
       await Promise.all(writers.map((writer) => writer.write(Buffer.from("{"))));
       for (const writer of writers) void writer.close();
+      for (let tick = 0; tick < 3; tick++) await new Promise(setImmediate);
       await expectFirst(theirs);
-      expect(await Promise.all(works)).toEqual(times(12, () => 400));
+      expect(await Promise.all(works)).toEqual(times(20, () => 400));
     });
   });
 });
