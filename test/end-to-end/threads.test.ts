@@ -208,7 +208,7 @@ describe("two instances on PostgreSQL", () => {
   });
 });
 
-test.each(["thread.ts", "worker.ts"])(
+test.each(["worker-thread.ts", "worker.ts"])(
   "a service that loses %s ends with exit code 1 and says why",
   async (name) => {
     using folder = makeTemporaryFolder();
