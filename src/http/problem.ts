@@ -118,7 +118,7 @@ function problemHeaders(
         Accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
       };
     case "rate-limited": {
-      // Too many streams have no rate.
+      // Without a rate limit, it was too many streams.
       const allowance = rateLevel === undefined ? undefined : service.limiter?.allowance(rateLevel);
       return { "Retry-After": String(allowance?.nextSeconds ?? retryAfterSeconds) };
     }

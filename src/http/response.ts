@@ -4,7 +4,7 @@ import type { Visibility } from "./headers.ts";
 import type { Reply } from "./reply.ts";
 import { streamChunks } from "./stream.ts";
 
-/** Whatever the response needs until it's sent is kept until then: see `Exchange.end`. */
+/** A response that is complete ends its exchange at once; a stream does when it was sent. */
 export function respond(exchange: Exchange, reply: Reply): Response {
   const { request, caller, rateLevel, service } = exchange;
   const { status, body, contentType, builtHeaders } = reply;
