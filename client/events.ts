@@ -9,7 +9,7 @@
 import { hasCode } from "./problem-error.ts";
 import { pause } from "./send.ts";
 import type { EventPage, PlantEvent } from "./types.ts";
-import { quoteIds, toPlant } from "./wire-text.ts";
+import { quoteIds, readPlant } from "./wire-text.ts";
 
 /** If a stream has sent nothing by then, a proxy is probably buffering it. */
 const beginMs = 5_000;
@@ -118,6 +118,6 @@ export function parseEvents(text: string, after: number | undefined): PlantEvent
   const first = after === undefined ? events[0]?.seq : after + 1;
   return events.map((event, index) => {
     if (event.seq !== Number(first) + index) throw new TypeError("An event is missing.");
-    return { ...event, plant: toPlant(event.plant) };
+    return { ...event, plant: readPlant(event.plant) };
   });
 }

@@ -113,12 +113,12 @@ export function quoteIds(text: string): string {
 
 export function parsePlants(text: string): Plant[] {
   const items: { id?: string | bigint }[] = JSON.parse(quoteIds(text));
-  for (const item of items) toPlant(item);
+  for (const item of items) readPlant(item);
   return items as Plant[];
 }
 
 /** In place: a list may have many. */
-export function toPlant(item: { id?: unknown }): Plant {
+export function readPlant(item: { id?: unknown }): Plant {
   requireTexts(item);
   // A service that doesn't know `include` leaves the id out, which isn't an id.
   item.id = parseId(item.id);
@@ -126,7 +126,7 @@ export function toPlant(item: { id?: unknown }): Plant {
 }
 
 export function parsePlant({ text, headers }: ClientResponse): StoredPlant {
-  return { ...toPlant(JSON.parse(quoteIds(text))), etag: readEtag(headers) };
+  return { ...readPlant(JSON.parse(quoteIds(text))), etag: readEtag(headers) };
 }
 
 /** A proxy that compresses makes the ETag weak, and a weak one never matches. */

@@ -1,6 +1,7 @@
 /** Shows who did what in the garden, and when, beside the list while people work. */
-import { renderCount } from "../client/files/renderer.ts";
+
 import type { Whole } from "../client/types.ts";
+import { renderCount } from "../src/shared/text.ts";
 import type { ActivityLine } from "./activity.ts";
 import { toHash } from "./address.ts";
 import { message } from "./message.ts";

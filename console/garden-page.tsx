@@ -1,6 +1,6 @@
 /** The page of a garden: its title, what to do with it, and its plants. */
 import { useEffect } from "preact/hooks";
-import { renderCount } from "../client/files/renderer.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
 import { AddForm, closeAdd, isAdding, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";

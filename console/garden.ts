@@ -3,7 +3,7 @@
  * them here and elsewhere.
  */
 import { batch, computed, signal } from "@preact/signals";
-import { renderCount } from "../client/files/renderer.ts";
+import { renderCount } from "../src/shared/text.ts";
 import {
   type Api,
   isSame,

@@ -1,6 +1,6 @@
 /** Which plants are selected, and what is done to all of them: deleting, and changing their tag. */
 import { computed, signal } from "@preact/signals";
-import { renderCount } from "../client/files/renderer.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { isRefused, isSame, type Plant, pageSize, pageSizeMax } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { confirm, message, notify, offerUndo, Task, warn } from "./message.ts";

@@ -1,7 +1,7 @@
 /** Plants by tag, as bars that choose a tag. On a phone they are chips. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { renderCount } from "../client/files/renderer.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { go } from "./address.ts";
 import type { TagCount } from "./api.ts";
 import { Button } from "./parts.tsx";

@@ -1,7 +1,7 @@
 /** What stays in view while the list scrolls: the search, the order, and the selection. */
 import { signal, useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
-import { renderCount } from "../client/files/renderer.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { go, place } from "./address.ts";
 import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow, stopSelecting } from "./plant-rows.tsx";

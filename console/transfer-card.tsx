@@ -1,7 +1,7 @@
 /** The card of an import or export: its progress, its result, and what to do next. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { renderCount } from "../client/files/renderer.ts";
 import type { Line } from "../client/files/rows.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { Button, focus } from "./parts.tsx";
 import { transfers } from "./state.ts";
 

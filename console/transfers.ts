@@ -2,9 +2,9 @@
 import { computed, signal } from "@preact/signals";
 import { Deleter } from "../client/files/deleter.ts";
 import type { Importer } from "../client/files/importer.ts";
-import { renderCount } from "../client/files/renderer.ts";
 import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
 import { Stop } from "../client/files/stop.ts";
+import { renderCount } from "../src/shared/text.ts";
 import { describeError, makeIdempotencyKey, type Query } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { announcement, type Message, message, offerUndo } from "./message.ts";

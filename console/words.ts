@@ -1,6 +1,7 @@
 /** What the page says about a garden: whose it is, and which of its plants are shown. */
-import { renderBounds, renderCount } from "../client/files/renderer.ts";
+
 import type { Whole } from "../client/types.ts";
+import { renderBounds, renderCount } from "../src/shared/text.ts";
 import { type Me, type Plant, type PlantEvent, type Query, type Summary, tagsMax } from "./api.ts";
 import { type Message, message } from "./message.ts";
 import type { PlantList } from "./plant-list.ts";

@@ -113,9 +113,9 @@ broken(
   "stores events in a second transaction on PostgreSQL",
   byHistories("postgres", [1, 1]),
   /no order explains/,
-  ["storage/postgres/batch.ts", `${storeEvents},`, ""],
+  ["storage/postgres/group-transaction.ts", `${storeEvents},`, ""],
   [
-    "storage/postgres/batch.ts",
+    "storage/postgres/group-transaction.ts",
     'if (command !== "COMMIT")',
     `if (command === "COMMIT") await ${storeEvents}; else`,
   ],
@@ -125,7 +125,7 @@ broken("serves requests first come, first served", byHeads, /took \d{4,} ms|the 
   "push(garden: string, item: Item): void {",
   'push(_garden: string, item: Item): void {\nconst garden = "";',
 ]);
-const duration = "const durationMs = performance.now() - this.startedAtMs;";
+const duration = "const durationMs = this.service.now() - this.startedAtMs;";
 broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
   "http/exchange.ts",
   duration,

@@ -31,15 +31,18 @@ function roomOf(path: string): string {
 /** What each room may know. Calls run inward, and nothing inside knows what is outside. */
 const arrows: Readonly<Record<string, string>> = {
   main: "cli",
-  cli: "config process log version json-text auth storage domain client client/files",
+  cli: "config process log version json-text text system-errors auth storage domain client client/files",
   config: "domain storage",
-  process: "limits promises clocks config log metrics version auth http storage domain",
+  process:
+    "limits promises clocks config log metrics version system-errors auth http storage domain",
   metrics: "storage",
   http: "limits promises log metrics json-text auth domain",
-  console: "auth client domain client/files",
-  "client/files": "client domain json-text",
-  auth: "limits promises clocks domain",
-  storage: "limits promises domain",
+  console: "auth client domain text client/files",
+  "client/files": "client domain json-text text",
+  domain: "text",
+  "system-errors": "domain",
+  auth: "limits promises clocks bounded-map domain",
+  storage: "limits promises system-errors domain",
   limits: "promises domain",
 };
 

@@ -1,7 +1,7 @@
 /** Checks a file of plants as a whole, before anything of it is sent. */
 import * as v from "valibot";
 import { plantDraftSchema } from "../../src/domain/plant.ts";
-import { renderCount } from "./renderer.ts";
+import { renderCount } from "../../src/shared/text.ts";
 import type { Line, RefusedRow, Row, ValidRow } from "./rows.ts";
 
 /** Both kinds of rows are in the order of the file. */

@@ -8,6 +8,7 @@
  * many plants it may have added beyond the ones that are counted.
  */
 
+import { renderBounds, renderCount, renderDuration } from "../../src/shared/text.ts";
 import {
   type CreateResult,
   type ManyOptions,
@@ -18,7 +19,6 @@ import {
 import { hasCode, isRefused } from "../problem-error.ts";
 import { renderDraft, toBulks } from "../wire-text.ts";
 import { fieldNames } from "./csv.ts";
-import { renderBounds, renderCount, renderDuration } from "./renderer.ts";
 import type { RefusedRow, ValidRow } from "./rows.ts";
 import type { Stop } from "./stop.ts";
 

@@ -1,4 +1,5 @@
-/** Renders plants as CSV, JSON Lines or a JSON array; and counts and durations, for people. */
+/** Renders plants as CSV, JSON Lines or a JSON array. */
+import { renderCount } from "../../src/shared/text.ts";
 import type { Plant } from "../plant-store.ts";
 import { renderDraft } from "../wire-text.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
@@ -56,24 +57,4 @@ export class PlantRenderer {
       "formula: don't open the file in one unless you trust these plants."
     );
   }
-}
-
-/** `1,234`, or with a noun `1,234 plants`. */
-export function renderCount(count: number, noun?: string): string {
-  const number = count.toLocaleString("en");
-  return noun === undefined ? number : `${number} ${noun}${count === 1 ? "" : "s"}`;
-}
-
-/** `at least 1,200, at most 1,234 plants`, or one number if they are the same. */
-export function renderBounds(least: number, most: number, noun: string): string {
-  if (least === most) return renderCount(least, noun);
-  return `at least ${renderCount(least)}, at most ${renderCount(most, noun)}`;
-}
-
-/** `0.4 s`, `34 s`, `2 min 5 s`. */
-export function renderDuration(durationMs: number): string {
-  const seconds = durationMs / 1_000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

@@ -7,8 +7,9 @@ import type { Caller } from "../domain/caller.ts";
 import { refusedToken } from "../domain/errors.ts";
 import type { TokenStorage, TokenUse } from "../domain/ports.ts";
 import { tokenState } from "../domain/token.ts";
+import { BoundedMap } from "../shared/bounded-map.ts";
 import type { Clocks, Moment } from "../shared/clocks.ts";
-import { isJwtForm, type JwtVerifier, makeRoom } from "./jwt.ts";
+import { isJwtForm, type JwtVerifier } from "./jwt.ts";
 import { hashToken } from "./opaque-token.ts";
 
 const knownTokensMax = 131_072;
@@ -34,7 +35,7 @@ export type RefreshableTokens = Pick<
 
 export class Authenticator {
   /** By the token itself, in memory only: hashing first would take a tenth of a list's time. */
-  readonly #known = new Map<string, KnownToken>();
+  readonly #known = new BoundedMap<string, KnownToken>(knownTokensMax);
   /** Uses by token id that aren't in storage yet. */
   #uses = new Map<string, number>();
   #changes = -1;
@@ -135,10 +136,7 @@ export class Authenticator {
     const { id, expiresAtMs, user, garden, scope } = record;
     const caller = { credential: id, tokenId: id, user, garden, scope, expiresAtMs };
     // Tokens may have changed since storage was asked: then the result is used but not cached.
-    if (clears === this.#clears) {
-      if (!this.#known.has(token)) makeRoom(this.#known, knownTokensMax);
-      this.#known.set(token, { caller, usedAtMs: nowMs, notedAtMs: 0 });
-    }
+    if (clears === this.#clears) this.#known.set(token, { caller, usedAtMs: nowMs, notedAtMs: 0 });
     return caller;
   }
 }

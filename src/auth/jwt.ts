@@ -12,8 +12,9 @@ import type {
 } from "jose";
 import { type Caller, isIdentity, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refusedToken } from "../domain/errors.ts";
-import { noGarden } from "../limits/fair-queue.ts";
+import { sharedQueue } from "../limits/fair-queue.ts";
 import { Semaphore } from "../limits/semaphore.ts";
+import { BoundedMap } from "../shared/bounded-map.ts";
 import { Clocks, type Moment } from "../shared/clocks.ts";
 
 export interface JwtIssuer {
@@ -53,7 +54,7 @@ const fetchTimeoutMs = 5_000;
 /** How long keys count when the issuer can't confirm them. */
 const keysMaxAgeMs = 3_600_000;
 /** Where tokens wait that weren't verified before. */
-const unknownTokens = `${noGarden}token`;
+const unknownTokens = sharedQueue("token");
 
 interface VerifiedToken {
   readonly caller: Caller;
@@ -71,7 +72,7 @@ const tokenErrors: Readonly<Record<string, string>> = {
 
 export class JwtVerifier {
   readonly keys: IssuerKeys;
-  readonly #verified = new Map<string, VerifiedToken>();
+  readonly #verified = new BoundedMap<string, VerifiedToken>(verifiedMax);
   readonly #checks = new Semaphore(checksMax, queueChecksMax);
 
   constructor(
@@ -163,16 +164,10 @@ export class JwtVerifier {
   }
 
   #remember(token: string, caller: Caller, expiresAtMs: number): void {
+    // So that it counts as the newest.
     this.#verified.delete(token);
-    makeRoom(this.#verified, verifiedMax);
     this.#verified.set(token, { caller, verifiedAt: this.clocks.now(), expiresAtMs });
   }
-}
-
-/** Drops the oldest entry of a full map: maps keep the order of insertion. */
-export function makeRoom(map: Map<string, unknown>, max: number): void {
-  const [oldest] = map.size < max ? [] : map.keys();
-  if (oldest !== undefined) map.delete(oldest);
 }
 
 /** Three parts, which no opaque token has. */

@@ -1,7 +1,8 @@
 /** `plantstore backup|restore|copy`: everything in a SQLite store, to a file or to PostgreSQL. */
-import { renderCount } from "../../client/files/renderer.ts";
+
 import { readLimits, readSetting } from "../shared/config.ts";
-import { mapFileError } from "../storage/failures.ts";
+import { mapFileError } from "../shared/system-errors.ts";
+import { renderCount } from "../shared/text.ts";
 import { backUpFile, copyToPostgres, isFile, maskAddress, restoreFile } from "../storage/open.ts";
 import type { Contents } from "../storage/storage.ts";
 import { usageError } from "./cli-error.ts";

@@ -1,7 +1,7 @@
 /** What a command is, and how its arguments are parsed. */
 import { parseArgs } from "node:util";
-import { showSafely } from "../domain/errors.ts";
 import { type Parser, quoteText, type SettingName, settings } from "../shared/config.ts";
+import { showSafely } from "../shared/text.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { renderSuggestion, suggest } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";

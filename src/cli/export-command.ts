@@ -1,11 +1,12 @@
 /** `plantstore export`: the plants of a garden to a file or to standard output. */
 import { fchmodSync, openSync, realpathSync, statSync } from "node:fs";
 import { extname } from "node:path";
-import { PlantRenderer, renderCount, renderDuration } from "../../client/files/renderer.ts";
+import { PlantRenderer } from "../../client/files/renderer.ts";
 import { formatOf } from "../../client/files/rows.ts";
 import type { PlantStore } from "../../client/plant-store.ts";
+import { mapFileError } from "../shared/system-errors.ts";
+import { renderCount, renderDuration } from "../shared/text.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
-import { mapFileError } from "../storage/failures.ts";
 import { usageError } from "./cli-error.ts";
 import { type Call, type Command, textFlag } from "./command.ts";
 import {

@@ -6,15 +6,14 @@
  */
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, writeSync } from "node:fs";
-import { renderCount, renderDuration } from "../../client/files/renderer.ts";
 import type { PlantEvent, PlantStore } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { pause } from "../../client/send.ts";
 import { renderDraft } from "../../client/wire-text.ts";
-import { showSafely } from "../domain/errors.ts";
 import { choice, quoteText } from "../shared/config.ts";
+import { describeSystemError, mapFileError } from "../shared/system-errors.ts";
+import { renderCount, renderDuration, showSafely } from "../shared/text.ts";
 import { replaceDurably } from "../storage/durable-file.ts";
-import { describeSystemError, mapFileError } from "../storage/failures.ts";
 import { CliError, usageError } from "./cli-error.ts";
 import { type Call, isForPeople, readFlag, textFlag } from "./command.ts";
 import { listenForStop } from "./stop-signals.ts";

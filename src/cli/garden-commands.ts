@@ -1,14 +1,13 @@
 /** `plantstore garden list|delete`: the gardens in a store, even while a service uses it. */
 
-import { renderCount } from "../../client/files/renderer.ts";
-import { showSafely } from "../domain/errors.ts";
 import { type TokenRecord, tokenState } from "../domain/token.ts";
 import { storageSettings } from "../shared/config.ts";
+import { renderCount, showSafely } from "../shared/text.ts";
 import { type GardenRecord, otherProcessesMs, type Storage } from "../storage/storage.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Command, confirmDeletion, jsonFlag } from "./command.ts";
-import { renderTable, renderTime } from "./terminal.ts";
-import { toText, withStorage } from "./token-commands.ts";
+import { withStorage } from "./opened-storage.ts";
+import { renderTable, renderTime, toIsoTime } from "./terminal.ts";
 
 export const listGardensCommand: Command = {
   name: "garden list",
@@ -22,7 +21,7 @@ export const listGardensCommand: Command = {
     if (call.flags.json) {
       const rows = gardens.map(({ lastEventAtMs, isEmpty, tokens, ...garden }) => ({
         ...garden,
-        lastEventAt: toText(lastEventAtMs),
+        lastEventAt: toIsoTime(lastEventAtMs),
         tokens: tokens.map(({ id }) => id),
       }));
       call.terminal.out(`${JSON.stringify(rows, null, 2)}\n`);

@@ -1,7 +1,7 @@
 /** `plantstore health`: whether a running service is ready, for containers and supervisors. */
 
-import { showSafely } from "../domain/errors.ts";
 import { isGiven, readSetting } from "../shared/config.ts";
+import { showSafely } from "../shared/text.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import type { Call, Command } from "./command.ts";
 import { describeForeignResponse, describeNoResponse } from "./service-client.ts";

@@ -12,7 +12,6 @@ import {
   makeImportKey,
   StorageFullError,
 } from "../../client/files/importer.ts";
-import { renderCount } from "../../client/files/renderer.ts";
 import {
   PlantFileError,
   type RefusedRow,
@@ -20,8 +19,8 @@ import {
   type ValidRow,
 } from "../../client/files/rows.ts";
 import { makeIdempotencyKey, type PlantStore } from "../../client/plant-store.ts";
-import { showSafely } from "../domain/errors.ts";
-import { mapFileError } from "../storage/failures.ts";
+import { mapFileError } from "../shared/system-errors.ts";
+import { renderCount, showSafely } from "../shared/text.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
 import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
 import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";

@@ -1,7 +1,7 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
 import { Deleter } from "../../client/files/deleter.ts";
-import { PlantRenderer, renderBounds, renderCount } from "../../client/files/renderer.ts";
+import { PlantRenderer } from "../../client/files/renderer.ts";
 import type {
   Deletion,
   ListOptions,
@@ -12,8 +12,8 @@ import type {
 } from "../../client/plant-store.ts";
 import { hasCode } from "../../client/problem-error.ts";
 import { renderDraft } from "../../client/wire-text.ts";
-import { showSafely } from "../domain/errors.ts";
 import { integer } from "../shared/config.ts";
+import { renderBounds, renderCount, showSafely } from "../shared/text.ts";
 import { exitCodes, usageError } from "./cli-error.ts";
 import {
   type Call,

@@ -9,9 +9,9 @@ import {
 } from "../../client/plant-store.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
-import { showSafely } from "../domain/errors.ts";
 import { choice, type Parser, readSetting } from "../shared/config.ts";
-import { describeSystemError } from "../storage/failures.ts";
+import { describeSystemError } from "../shared/system-errors.ts";
+import { showSafely } from "../shared/text.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, type Command, readFlag } from "./command.ts";
 
@@ -184,8 +184,8 @@ function describeProblem(problem: PlantStoreProblem, url: string): Advice {
     exitCodes.failed,
     inLog,
   ];
-  const place = problem.code === "not-found" ? `${url}: ` : "";
-  return [exitCode, `${place}${said} ${advice}`.trimEnd()];
+  const subject = problem.code === "not-found" ? `${url}: ` : "";
+  return [exitCode, `${subject}${said} ${advice}`.trimEnd()];
 }
 
 /** Every validation error with its place, or what the problem says as a whole. */

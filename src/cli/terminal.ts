@@ -1,9 +1,9 @@
 /** The terminal of a command: results in full, messages if they can be written, and tables. */
 import { fstatSync, writeSync } from "node:fs";
-import { showSafely } from "../domain/errors.ts";
 import type { TokenRecord } from "../domain/token.ts";
 import type { Environment } from "../shared/config.ts";
-import { toFileError } from "../storage/failures.ts";
+import { toFileError } from "../shared/system-errors.ts";
+import { showSafely } from "../shared/text.ts";
 
 /** All that a command has of the process: its environment, its input, and where its output goes. */
 export interface Terminal {
@@ -82,13 +82,13 @@ const pauseMs = 5;
 
 /**
  * Writes all of it, and ends the process if its reader went away. Throws an error that names the
- * place if it cannot be written.
+ * target if it cannot be written.
  */
-export function writeResult(descriptor: number, text: string, place: string): void {
+export function writeResult(descriptor: number, text: string, target: string): void {
   try {
     if (!writeAll(descriptor, text)) process.exit(unreadExitCode);
   } catch (error) {
-    throw toFileError("write", place, error);
+    throw toFileError("write", target, error);
   }
 }
 
@@ -143,6 +143,11 @@ export function renderTime(timeMs: number): string {
   const [hours, minutes] = [Math.abs(offset) / 60, Math.abs(offset) % 60];
   const zone = offset === 0 ? "UTC" : `${offset < 0 ? "-" : "+"}${pad(hours)}:${pad(minutes)}`;
   return `${local.slice(0, 10)} ${local.slice(11, 16)} ${zone}`;
+}
+
+/** For JSON. */
+export function toIsoTime(timeMs: number | undefined): string | null {
+  return timeMs === undefined ? null : new Date(timeMs).toISOString();
 }
 
 type Access = Pick<TokenRecord, "user" | "garden" | "scope" | "expiresAtMs">;

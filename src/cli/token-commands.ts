@@ -7,15 +7,15 @@ import {
   choice,
   type Parser,
   parseDuration,
-  readLimits,
   readSetting,
   storageSettings,
 } from "../shared/config.ts";
-import { maskAddress, openStorage } from "../storage/open.ts";
-import type { OpenOptions, Storage } from "../storage/storage.ts";
+import { maskAddress } from "../storage/open.ts";
+import type { Storage } from "../storage/storage.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { type Call, type Command, jsonFlag, parseText, readFlag } from "./command.ts";
-import { describeAccess, renderTable, renderTime } from "./terminal.ts";
+import { type Command, jsonFlag, parseText, readFlag } from "./command.ts";
+import { withStorage } from "./opened-storage.ts";
+import { describeAccess, renderTable, renderTime, toIsoTime } from "./terminal.ts";
 
 export const createTokenCommand: Command = {
   name: "token create",
@@ -55,10 +55,10 @@ export const createTokenCommand: Command = {
     const address = readSetting("database", call.flags, call.terminal.env);
     // A service that connects as another role may use another schema.
     const onNewStore = (schema?: string) => {
-      const place =
+      const where =
         schema === undefined ? resolve(address) : `the schema ${schema} of ${maskAddress(address)}`;
       call.terminal.say(
-        `Created a new store in ${place}. A service on another store won't know this token; give ` +
+        `Created a new store in ${where}. A service on another store won't know this token; give ` +
           "the service's own with --database.",
       );
     };
@@ -136,25 +136,6 @@ export const revokeTokenCommand: Command = {
   },
 };
 
-/** Opens the store that the call names, even while a service uses it. */
-export async function withStorage<Result>(
-  call: Call,
-  use: (storage: Storage) => Promise<Result>,
-  options: Partial<OpenOptions> = { mustExist: true },
-): Promise<Result> {
-  const address = readSetting("database", call.flags, call.terminal.env);
-  const storage = await openStorage(address, {
-    isServing: false,
-    limits: readLimits(call.flags, call.terminal.env),
-    ...options,
-  });
-  try {
-    return await use(storage);
-  } finally {
-    await storage.close();
-  }
-}
-
 const identity: Parser<string> = {
   parse: (text) => (isIdentity(text) ? text : undefined),
   expected:
@@ -188,15 +169,10 @@ function describeToken(token: TokenRecord, nowMs: number) {
     garden,
     scope,
     state: tokenState(token, nowMs),
-    createdAt: toText(token.createdAtMs),
-    expiresAt: toText(token.expiresAtMs),
-    revokedAt: toText(token.revokedAtMs),
-    lastUsedAt: toText(token.lastUsedAtMs),
+    createdAt: toIsoTime(token.createdAtMs),
+    expiresAt: toIsoTime(token.expiresAtMs),
+    revokedAt: toIsoTime(token.revokedAtMs),
+    lastUsedAt: toIsoTime(token.lastUsedAtMs),
     note,
   };
-}
-
-/** In JSON. */
-export function toText(timeMs: number | undefined): string | null {
-  return timeMs === undefined ? null : new Date(timeMs).toISOString();
 }

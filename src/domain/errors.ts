@@ -1,4 +1,5 @@
 /** Expected failures: their codes, the class that carries them, and the messages they share. */
+import { showSafely } from "../shared/text.ts";
 
 export type ErrorCode =
   | "invalid-request"
@@ -62,19 +63,6 @@ export const sendAgain = "Send it again. For a create, use the same Idempotency-
 export function refusedToken(tokenError?: string): PlantStoreError {
   const message = "Send a valid token in the header Authorization: Bearer <token>.";
   return new PlantStoreError("unauthenticated", message, { tokenError });
-}
-
-/** Characters that move the cursor, hide or reverse text. Emoji and some scripts need joiners. */
-const unsafe = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** One line from elsewhere, with unsafe characters escaped as JSON does it. */
-export function showSafely(text: string): string {
-  return text.replace(unsafe, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
-    ).join(""),
-  );
 }
 
 /** A request with more is refused for these; finding them all could take milliseconds. */

@@ -121,7 +121,7 @@ export function contentOf({ name, tag }: PlantContent): PlantContent {
 }
 
 /** With its id as it's kept, or as it's sent. */
-export function toPlant<Id>(
+export function withId<Id>(
   id: Id,
   { name, tag }: PlantContent,
 ): PlantContent & { readonly id: Id } {

@@ -2,12 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
-import { groupPlantsMax, Plants } from "./plants.ts";
+import { Plants, slicePlantsMax } from "./plants.ts";
 import type { Outcome, PlantReader, Write } from "./ports.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const fern = { name: "Fern", tag: "" };
-const ids = Array.from({ length: groupPlantsMax + 1 }, (_, index) => BigInt(index));
+const ids = Array.from({ length: slicePlantsMax + 1 }, (_, index) => BigInt(index));
 const drafts = ids.map(() => fern);
 
 type Send = (plants: Plants) => Promise<unknown>;

@@ -1,10 +1,7 @@
-/**
- * What callers can do with plants; `rules.ts` decides the writes. It knows nothing of HTTP, SQL or
- * how writes are grouped.
- */
+/** What callers can do with plants; `rules.ts` decides the writes. It knows nothing of HTTP or SQL. */
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
-import { toKeyUse } from "./keys.ts";
+import { toKeyUse } from "./idempotency.ts";
 import {
   type PlantQuery,
   type PlantScan,
@@ -22,15 +19,15 @@ import {
   type PlantDraft,
   type PlantId,
   plantIdMin,
-  toPlant,
+  withId,
 } from "./plant.ts";
 import type {
   CreateWrite,
   Outcome,
   PlantReader,
-  PlantWriter,
   Preconditions,
   Write,
+  WriteQueue,
 } from "./ports.ts";
 import { createMatcher } from "./search.ts";
 
@@ -45,17 +42,17 @@ export interface Put extends Plant {
 }
 
 /**
- * How many plants of a bulk go into one commit: few enough that others' writes get in between, and
- * a multiple of the plants that share a row of keys, so that each row is stored once. Plants with
- * long names take longer to store, so fewer of them share a commit.
+ * A slice is the part of a bulk that goes into one commit: small enough that others' writes get in
+ * between, and a multiple of the plants that share a row of keys, so that each row is stored once.
+ * Plants with long names take longer to store, so a slice has fewer of them.
  */
-export const groupPlantsMax = 256;
-export const groupCharactersMax = 16 * 1024;
+export const slicePlantsMax = 256;
+export const sliceCharactersMax = 16 * 1024;
 
 export class Plants {
   constructor(
     private readonly reader: PlantReader,
-    private readonly writer: PlantWriter,
+    private readonly queue: WriteQueue,
     private readonly nowMs: () => number = Date.now,
   ) {}
 
@@ -64,9 +61,9 @@ export class Plants {
    * `storage-full` if the garden is full.
    */
   async create(caller: Caller, draft: PlantDraft, idempotencyKey?: string): Promise<Created> {
-    const outcome = await this.writer.write(this.#toWrite(caller, draft, idempotencyKey));
+    const outcome = await this.queue.write(this.#toWrite(caller, draft, idempotencyKey));
     if (outcome.kind !== "created") throw refusalOf(outcome, draft.id);
-    return { ...toPlant(outcome.id, draft), replayed: outcome.replayed };
+    return { ...withId(outcome.id, draft), replayed: outcome.replayed };
   }
 
   /** Creates plants independently of each other, and reports each outcome. See `#writeMany`. */
@@ -119,9 +116,9 @@ export class Plants {
     content: PlantContent,
     preconditions?: Preconditions,
   ): Promise<Put> {
-    const plant = toPlant(id, content);
+    const plant = withId(id, content);
     const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;
-    const outcome = await this.writer.write(put);
+    const outcome = await this.queue.write(put);
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
     if (outcome.kind === "full") throw toFullError(outcome);
     return { ...plant, isNew: outcome.kind === "created" };
@@ -135,7 +132,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<Plant> {
     const base = this.#writeBase(caller);
-    const outcome = await this.writer.write({ kind: "patch", ...base, id, change, preconditions });
+    const outcome = await this.queue.write({ kind: "patch", ...base, id, change, preconditions });
     if (outcome.kind === "patched") return { id, ...outcome.content };
     throw outcome.kind === "missing" ? noSuchPlant() : preconditionFailed();
   }
@@ -147,7 +144,7 @@ export class Plants {
     preconditions?: Pick<Preconditions, "ifMatch">,
   ): Promise<void> {
     const base = this.#writeBase(caller);
-    const outcome = await this.writer.write({ kind: "delete", ...base, id, preconditions });
+    const outcome = await this.queue.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();
     if (outcome.kind === "precondition-failed") throw preconditionFailed();
   }
@@ -180,7 +177,7 @@ export class Plants {
   }
 
   /**
-   * Commits one write for each item, in their order, group by group. Fails only if the storage
+   * Commits one write for each item, in their order, slice by slice. Fails only if the storage
    * does: then some of the writes may be `done`.
    */
   async #writeMany<Item>(
@@ -191,13 +188,13 @@ export class Plants {
   ): Promise<void> {
     let hasChanged = false;
     for (let start = 0, end = 0; start < items.length; start = end) {
-      const group: Write[] = [];
-      for (let characters = 0; end < items.length && isOpen(group, characters); end++) {
+      const slice: Write[] = [];
+      for (let characters = 0; end < items.length && hasRoom(slice, characters); end++) {
         const write = toWrite(items[end] as Item, end);
-        characters += charactersOf(write);
-        group.push(write);
+        characters += storedCharacters(write);
+        slice.push(write);
       }
-      const outcomes = await this.writer.writeAll(group, start > 0).catch((error) => {
+      const outcomes = await this.queue.writeAll(slice, start > 0).catch((error) => {
         throw hasChanged ? toPartialFailure(error, done) : error;
       });
       for (const [offset, outcome] of outcomes.entries()) {
@@ -233,8 +230,8 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-function isOpen(group: readonly Write[], characters: number): boolean {
-  return group.length < groupPlantsMax && characters < groupCharactersMax;
+function hasRoom(slice: readonly Write[], characters: number): boolean {
+  return slice.length < slicePlantsMax && characters < sliceCharactersMax;
 }
 
 function isChange(outcome: Outcome): boolean {
@@ -243,13 +240,13 @@ function isChange(outcome: Outcome): boolean {
 }
 
 /** How many characters the write stores. */
-export function charactersOf(write: Write): number {
+export function storedCharacters(write: Write): number {
   if (write.kind === "delete") return 0;
   if (write.kind === "patch") return Object.values(write.change).join("").length;
   return countCharacters(write);
 }
 
-/** Whatever the storage says of one group, others are stored or deleted. */
+/** Whatever the storage says of one slice, others are stored or deleted. */
 function toPartialFailure(error: unknown, done: string): PlantStoreError {
   const message = `The database failed during this request. Some of the plants may have been ${done}`;
   return new PlantStoreError("unavailable", message, { cause: error });

@@ -168,8 +168,8 @@ export interface CountedTag {
   readonly lastId: PlantId;
 }
 
-/** Resolves once the writes are on stable storage. */
-export interface PlantWriter {
+/** Where writes wait for their commit. Resolves once they are on stable storage. */
+export interface WriteQueue {
   write(write: Write): Promise<Outcome>;
   /**
    * Applies the writes of one garden in their order, all or none, as `PlantStorage.apply` does. If

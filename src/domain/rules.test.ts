@@ -13,7 +13,7 @@ import {
   toResponse,
   toWrite,
 } from "../../testing/random-writes.ts";
-import type { StoredKey } from "./keys.ts";
+import type { StoredKey } from "./idempotency.ts";
 import type { Plant, PlantId } from "./plant.ts";
 import type { GardenEvent } from "./ports.ts";
 import { decide, type GardenChanges, type GardenRow, type LookUp } from "./rules.ts";

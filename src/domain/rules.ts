@@ -3,7 +3,7 @@
  * Decides the writes of a group in order, from what an engine looks up, and returns what the engine
  * must store.
  */
-import { KeyRow, type StoredKey } from "./keys.ts";
+import { KeyRow, type StoredKey } from "./idempotency.ts";
 import {
   assignedIdMax,
   contentHash,
@@ -12,7 +12,7 @@ import {
   type Plant,
   type PlantContent,
   type PlantId,
-  toPlant,
+  withId,
 } from "./plant.ts";
 import type {
   CreateWrite,
@@ -201,7 +201,7 @@ class Garden {
     const found = state.plant;
     // If the plant is like that already, nothing changes.
     if (found && isSameContent(found, content)) return;
-    const plant = toPlant(id, content);
+    const plant = withId(id, content);
     this.#note(found ? "replaced" : "created", write, plant);
     if (!found) this.#row.plants++;
     state.plant = plant;

@@ -16,7 +16,7 @@ import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { GardenEvent, PlantStorage } from "../domain/ports.ts";
-import { noGarden } from "../limits/fair-queue.ts";
+import { sharedQueue } from "../limits/fair-queue.ts";
 import type { Scheduler } from "../limits/scheduler.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { singleFlight } from "../shared/promises.ts";
@@ -39,7 +39,7 @@ const chunkTextMax = 8 * 1024;
 /** How many tokens are looked up at the same time. */
 const lookupsMax = 8;
 const gardensPerSlice = 1_000;
-const pollQueue = `${noGarden}events`;
+const pollQueue = sharedQueue("events");
 
 const encoder = new TextEncoder();
 const comment = encoder.encode(":\n\n");
@@ -106,9 +106,9 @@ export class EventFeed {
     const { lastEvent: last } = await this.deps.events.read(caller, after, 1);
     this.#countStream(credential, 1);
     const channel = this.#channels.get(caller.garden) ?? this.#openChannel(caller.garden, last);
-    const number = this.#opened++;
+    const serial = this.#opened++;
     const position = after ?? last;
-    const listener = new Listener(this, number, channel, request, token, credential, position);
+    const listener = new Listener(this, serial, channel, request, token, credential, position);
     channel.listeners.add(listener);
     this.#listeners.add(listener);
     this.#timer ??= setInterval(() => this.#onTimer(), pollMs);
@@ -168,26 +168,27 @@ export class EventFeed {
       // The storage is unavailable, which others report. The next poll is soon.
     });
     if (this.#polls % pollsPerCheck === 0) this.#checkTokens();
-    const due = this.#polls % pollsPerComment;
+    // A part of them at each poll, so that thousands don't wake up at once.
+    const phase = this.#polls % pollsPerComment;
     for (const listener of this.#listeners) {
-      if (listener.number % pollsPerComment === due) listener.wake(comment);
+      if (listener.serial % pollsPerComment === phase) listener.wake(comment);
     }
   }
 
   /** Skips gardens whose version shows that nothing has changed. */
   readonly #poll = singleFlight(async () => {
-    const due: { channel: Channel; version: number | undefined }[] = [];
+    const changed: { channel: Channel; version: number | undefined }[] = [];
     for (const channel of this.#channels.values()) {
       const version = this.deps.readVersion(channel.garden);
-      if (version === undefined || version !== channel.version) due.push({ channel, version });
+      if (version === undefined || version !== channel.version) changed.push({ channel, version });
     }
-    for (let from = 0; from < due.length; from += gardensPerSlice) {
+    for (let from = 0; from < changed.length; from += gardensPerSlice) {
       await this.turn(pollQueue);
-      const slice = due.slice(from, from + gardensPerSlice);
+      const slice = changed.slice(from, from + gardensPerSlice);
       const known = new Map(slice.map(({ channel }) => [channel.garden, channel.last]));
-      const found = await this.deps.events.findNew(known);
+      const lastEvents = await this.deps.events.findNew(known);
       for (const { channel, version } of slice) {
-        const isNew = found.has(channel.garden);
+        const isNew = lastEvents.has(channel.garden);
         channel.version = isNew ? undefined : version;
         if (isNew) channel.fill();
       }
@@ -252,7 +253,7 @@ export class EventFeed {
 /** One stream. As small as possible: there may be ten thousand. */
 class Listener implements Source<Uint8Array> {
   /** Text to send before the next events. */
-  #due: Uint8Array | undefined;
+  #preamble: Uint8Array | undefined;
   /** Whether it has reached the buffer. From then on, it must keep up. */
   #isLive = false;
   #isEnded = false;
@@ -261,7 +262,8 @@ class Listener implements Source<Uint8Array> {
 
   constructor(
     private readonly feed: EventFeed,
-    readonly number: number,
+    /** Counts the streams that were opened. */
+    readonly serial: number,
     readonly channel: Channel,
     private readonly request: Request,
     readonly token: string,
@@ -270,7 +272,7 @@ class Listener implements Source<Uint8Array> {
     private position: number,
   ) {
     // With its position, a client that drops before its first event resumes there.
-    this.#due = encoder.encode(`retry: 2000\nid: ${position}\n\n`);
+    this.#preamble = encoder.encode(`retry: 2000\nid: ${position}\n\n`);
   }
 
   async next(): Promise<Uint8Array | undefined> {
@@ -279,9 +281,9 @@ class Listener implements Source<Uint8Array> {
       // Thousands of listeners may wake up together. In turns, they hold up nobody else.
       await this.feed.turn(channel.garden);
       if (this.#isEnded) return undefined;
-      const due = this.#due;
-      this.#due = undefined;
-      if (due) return due;
+      const preamble = this.#preamble;
+      this.#preamble = undefined;
+      if (preamble) return preamble;
       if (this.position < channel.last) return this.#nextChunk(hasWaited);
       this.#isLive = true;
       await new Promise<void>((resolve) => {
@@ -304,9 +306,9 @@ class Listener implements Source<Uint8Array> {
   }
 
   /** Does nothing unless the client waits: one that doesn't read gets no comments either. */
-  wake(due?: Uint8Array): void {
+  wake(preamble?: Uint8Array): void {
     if (!this.#resume) return;
-    this.#due = due;
+    this.#preamble = preamble;
     this.#resume();
     this.#resume = undefined;
   }

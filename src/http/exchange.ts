@@ -5,7 +5,7 @@
 
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
-import { noGarden } from "../limits/fair-queue.ts";
+import { sharedQueue } from "../limits/fair-queue.ts";
 import { isOverload } from "../limits/overload.ts";
 import type { Reservation } from "../limits/reserved-bytes.ts";
 import type { LogLevel } from "../shared/log.ts";
@@ -162,8 +162,8 @@ export class Exchange implements Call {
  * isn't known yet share one, and so do requests without a token.
  */
 function queueOf(operation: Operation | undefined, token: string | undefined): string {
-  if (operation && !operation.scope) return noGarden + operation.name;
-  return token === undefined ? noGarden : `${noGarden}token`;
+  if (operation && !operation.scope) return sharedQueue(operation.name);
+  return sharedQueue(token === undefined ? "" : "token");
 }
 
 /** Failures of the service, not of the request. */

@@ -54,9 +54,9 @@ function readParameters(
 ): Checked<Record<string, unknown>> {
   const { value: texts, errors: queryErrors } = readQuery(parameters, query);
   const errors = [...queryErrors];
-  const textOf = (name: string, place: Parameter["in"]) => {
-    if (place === "path") return variable;
-    return place === "query" ? texts.get(name) : (request.headers.get(name) ?? undefined);
+  const textOf = (name: string, source: Parameter["in"]) => {
+    if (source === "path") return variable;
+    return source === "query" ? texts.get(name) : (request.headers.get(name) ?? undefined);
   };
   const value: Record<string, unknown> = {};
   for (const name in parameters) {

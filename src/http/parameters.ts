@@ -15,14 +15,14 @@ export interface Parameter<Value = unknown> {
 
 export type Parameters = Readonly<Record<string, Parameter>>;
 
-/** The parameters that an operation declares, by their place. */
+/** The parameters that an operation declares, by where they are sent. */
 export const inQuery = declareIn("query");
 export const inPath = declareIn("path");
 export const inHeader = declareIn("header");
 
-function declareIn<const Place extends Parameter["in"]>(place: Place) {
+function declareIn<const Source extends Parameter["in"]>(source: Source) {
   return <Schema extends TextSchema>(schema: Schema, description: string, example: unknown) => ({
-    in: place,
+    in: source,
     schema,
     description,
     example,

@@ -1,5 +1,5 @@
 /** Replies and what goes into them: plants, events, links, locations, entity tags. */
-import { contentHash, contentOf, type Plant, type PlantId, toPlant } from "../domain/plant.ts";
+import { contentHash, contentOf, type Plant, type PlantId, withId } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { HeaderDescription } from "./json-schema.ts";
 import type { Source } from "./stream.ts";
@@ -40,7 +40,7 @@ export function renderPlant(plant: Plant, include: Include): string {
 
 /** What a client sees of a plant, to be rendered as JSON. */
 export function toFields(plant: Plant, include: Include): Readonly<Record<string, unknown>> {
-  return include === "id" ? toPlant(exactId(plant.id), plant) : contentOf(plant);
+  return include === "id" ? withId(exactId(plant.id), plant) : contentOf(plant);
 }
 
 /** TypeScript doesn't know this standard function yet. */

@@ -3,8 +3,8 @@
  * so a read sees everything that was acknowledged before it.
  */
 import { deadline } from "../shared/promises.ts";
-import { FairQueue } from "./fair-queue.ts";
-import { overloaded } from "./overload.ts";
+import { RefusingQueue } from "./fair-queue.ts";
+import { endOfTick, gather } from "./ticks.ts";
 
 /** Bounds how long the results of one batch hold up the event loop. */
 const batchMax = 64;
@@ -13,8 +13,6 @@ const batchMax = 64;
  * that takes longer than this no longer holds up the others.
  */
 const patienceMs = 20;
-/** After that, how many ticks to wait for the next requests of clients that just got a response. */
-const gatheringTicks = 4;
 
 interface QueuedRequest<Key, Result> {
   readonly key: Key;
@@ -26,7 +24,7 @@ interface QueuedRequest<Key, Result> {
 type Send<Key, Result> = (keys: readonly Key[]) => Promise<readonly Result[]>;
 
 export class Batcher<Key, Result> {
-  readonly #waiting = new FairQueue<QueuedRequest<Key, Result>>();
+  readonly #waiting = new RefusingQueue<QueuedRequest<Key, Result>>();
   #isSending = false;
 
   constructor(private readonly send: Send<Key, Result>) {}
@@ -42,15 +40,14 @@ export class Batcher<Key, Result> {
   async #sendAll(): Promise<void> {
     this.#isSending = true;
     try {
-      // At the end of this tick, so that all requests that it brings share a batch.
-      await ticks(1);
+      await endOfTick();
       while (this.#waiting.length > 0) {
         const batch = this.#takeBatch();
         if (batch.length === 0) break;
         const sent = this.#sendBatch(batch);
         if (this.#waiting.length >= batchMax) continue;
         await deadline(sent, patienceMs, () => {});
-        if (batch.length > 1) await ticks(gatheringTicks);
+        if (batch.length > 1) await gather();
       }
     } finally {
       this.#isSending = false;
@@ -60,10 +57,9 @@ export class Batcher<Key, Result> {
   #takeBatch(): QueuedRequest<Key, Result>[] {
     const batch: QueuedRequest<Key, Result>[] = [];
     while (batch.length < batchMax) {
-      const next = this.#waiting.shift();
+      const next = this.#waiting.take();
       if (!next) break;
-      if (this.#waiting.isLate(next)) next.item.reject(overloaded);
-      else batch.push(next.item);
+      batch.push(next);
     }
     return batch;
   }
@@ -76,8 +72,4 @@ export class Batcher<Key, Result> {
       for (const { reject } of batch) reject(error);
     }
   }
-}
-
-async function ticks(count: number): Promise<void> {
-  for (let tick = 0; tick < count; tick++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -2,15 +2,18 @@
  * A queue for each garden, served in turn: if a garden gets a thousand requests, they wait for each
  * other, and nobody else does.
  */
-import { lateAfterMs } from "./overload.ts";
+import type { PlantStoreError } from "../domain/errors.ts";
+import { lateAfterMs, overloaded } from "./overload.ts";
 
 export interface QueueEntry<Item> {
   readonly item: Item;
   readonly queuedAtMs: number;
 }
 
-/** A garden's name holds no line break, so a name that starts with one never collides. */
-export const noGarden = "\n";
+/** Names a queue for what belongs to no garden. A garden's name never holds a line break. */
+export function sharedQueue(name = ""): string {
+  return `\n${name}`;
+}
 
 export class FairQueue<Item> {
   /** By garden. The garden whose turn is next comes first. */
@@ -76,5 +79,19 @@ export class FairQueue<Item> {
 
   isLate({ queuedAtMs }: QueueEntry<Item>): boolean {
     return this.#now() - queuedAtMs > lateAfterMs;
+  }
+}
+
+/** A queue that refuses what is late when its turn comes. */
+export class RefusingQueue<
+  Item extends { reject(error: PlantStoreError): void },
+> extends FairQueue<Item> {
+  /** Removes the next item that is in time, if any. */
+  take(fits?: (garden: string, item: Item) => boolean): Item | undefined {
+    for (;;) {
+      const next = this.shift(fits);
+      if (next === undefined || !this.isLate(next)) return next?.item;
+      next.item.reject(overloaded);
+    }
   }
 }

@@ -2,24 +2,23 @@
  * Bounds how much runs at the same time, in all and for each garden. What doesn't fit waits, garden
  * by garden.
  */
-import { FairQueue } from "./fair-queue.ts";
-import { overloaded } from "./overload.ts";
+import { RefusingQueue } from "./fair-queue.ts";
 
 interface QueuedWork {
   readonly start: () => void;
-  readonly refuse: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export class Semaphore {
   readonly #gardenPermits: number;
   #free: number;
   readonly #running = new Map<string, number>();
-  readonly #waiting: FairQueue<QueuedWork>;
+  readonly #waiting: RefusingQueue<QueuedWork>;
 
   constructor(permits: number, gardenPermits: number, now?: () => number) {
     this.#free = permits;
     this.#gardenPermits = gardenPermits;
-    this.#waiting = new FairQueue(now);
+    this.#waiting = new RefusingQueue(now);
   }
 
   get waiting(): number {
@@ -35,7 +34,7 @@ export class Semaphore {
           this.#count(garden, 1);
           resolve();
         };
-        this.#waiting.push(garden, { start, refuse: () => reject(overloaded) });
+        this.#waiting.push(garden, { start, reject });
       });
     }
     try {
@@ -57,10 +56,9 @@ export class Semaphore {
 
   #startWaiting(): void {
     while (this.#free > 0) {
-      const next = this.#waiting.shift(this.#hasPermit);
+      const next = this.#waiting.take(this.#hasPermit);
       if (!next) return;
-      if (this.#waiting.isLate(next)) next.item.refuse();
-      else next.item.start();
+      next.start();
     }
   }
 }

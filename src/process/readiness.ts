@@ -10,17 +10,16 @@ import * as v from "valibot";
 import { PlantStoreError } from "../domain/errors.ts";
 import { plantDraftSchema } from "../domain/plant.ts";
 import type { Write } from "../domain/ports.ts";
-import { noGarden } from "../limits/fair-queue.ts";
 import type { Log } from "../shared/log.ts";
 import { deadline, singleFlight } from "../shared/promises.ts";
 import { maskAddress } from "../storage/open.ts";
-import type { Storage } from "../storage/storage.ts";
+import { type Storage, trialGarden } from "../storage/storage.ts";
 
 /** Below the timeouts of usual health checks. */
 const checkMs = 2_000;
 
 /** A real commit that leaves no plant, in a garden that no caller has. */
-const base = { garden: noGarden, user: "", atMs: 0, id: 0n } as const;
+const base = { garden: trialGarden, user: "", atMs: 0, id: 0n } as const;
 const content = v.parse(plantDraftSchema, { name: "Trial" });
 const trialWrites: readonly Write[] = [
   { kind: "create", ...content, ...base, key: undefined },
@@ -29,13 +28,14 @@ const trialWrites: readonly Write[] = [
 
 export class Readiness {
   #areCommitsFailing = false;
+  /** Whether a commit is past its deadline. */
+  #isStuck = false;
   /** Absent unless the database is lost. */
   #lostAtMs: number | undefined;
   readonly #sharedCheck = singleFlight(() => this.#check());
 
   constructor(
     private readonly storage: Pick<Storage, "apply" | "ping">,
-    private readonly commits: { readonly isStuck: boolean },
     private readonly log: Log,
     /** Of the database, for the log. */
     private readonly address: string,
@@ -47,6 +47,10 @@ export class Readiness {
 
   noteSlowCommit(): void {
     this.#areCommitsFailing = true;
+  }
+
+  noteStuckCommit(isStuck: boolean): void {
+    this.#isStuck = isStuck;
   }
 
   /** A full disk is no such failure: the storage responds, and reads go on. */
@@ -86,7 +90,7 @@ export class Readiness {
   }
 
   async #check(): Promise<void> {
-    if (this.commits.isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
+    if (this.#isStuck) throw new PlantStoreError("unavailable", "The storage is stuck.");
     await this.storage.ping();
     if (this.#areCommitsFailing) {
       await this.storage.apply(trialWrites).catch((error) => {

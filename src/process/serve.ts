@@ -70,7 +70,7 @@ export async function serve(
   const first = await openThread(config, log, {
     onFailure,
     onNewStore: (schema) =>
-      log.event("info", "created a new store", { database: placeOf(config.database), schema }),
+      log.event("info", "created a new store", { database: locationOf(config.database), schema }),
   });
   const { port, storage, readiness, metrics } = first;
   const others: OtherThread[] = [];
@@ -101,7 +101,7 @@ export async function serve(
 }
 
 /** A file's whole path: a wrong working directory is why most new stores are a surprise. */
-function placeOf(database: string): string {
+function locationOf(database: string): string {
   return isFile(database) ? resolve(database) : maskAddress(database);
 }
 

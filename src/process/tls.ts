@@ -2,7 +2,7 @@
 
 import { PlantStoreError } from "../domain/errors.ts";
 import type { Config } from "../shared/config.ts";
-import { whyNot } from "../storage/failures.ts";
+import { describeFileError } from "../shared/system-errors.ts";
 
 /** PEM, as the runtime takes it. */
 export interface Certificate {
@@ -35,7 +35,7 @@ async function readPem(kind: "cert" | "key", path: string): Promise<string> {
   return Bun.file(path)
     .text()
     .catch((error) => {
-      const reason = `cannot be read: ${whyNot("read", error)}`;
+      const reason = `cannot be read: ${describeFileError("read", error)}`;
       throw new PlantStoreError("invalid-request", `--tls-${kind} ${path} ${reason}.`);
     });
 }

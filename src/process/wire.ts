@@ -20,7 +20,7 @@ import type { Log } from "../shared/log.ts";
 import { Metrics } from "../shared/metrics.ts";
 import { memoizeAsync, singleFlight } from "../shared/promises.ts";
 import { version } from "../shared/version.ts";
-import { GroupCommit } from "../storage/group-commit.ts";
+import { type CommitObserver, GroupCommit } from "../storage/group-commit.ts";
 import type { Storage } from "../storage/storage.ts";
 import { Readiness } from "./readiness.ts";
 import type { Certificate } from "./tls.ts";
@@ -41,7 +41,8 @@ export function wire(
   now?: () => number,
 ) {
   const { basePath, usage } = config;
-  const { groupCommit, readiness } = wireCommits(config, storage, log, metrics);
+  const readiness = new Readiness(storage, log, config.database);
+  const groupCommit = new GroupCommit(storage, observeCommits(metrics, readiness));
   const clocks = new Clocks();
   const jwts = config.jwt && new JwtVerifier(config.jwt, clocks);
   const authenticator = new Authenticator(storage, clocks, jwts);
@@ -104,9 +105,9 @@ export function wire(
 
 export type Wired = ReturnType<typeof wire>;
 
-/** They report to each other: what becomes of commits says whether the storage is ready. */
-function wireCommits(config: WiredConfig, storage: Storage, log: Log, metrics: Metrics) {
-  const groupCommit = new GroupCommit(storage, {
+/** What becomes of commits is counted, and says whether the storage is ready. */
+function observeCommits(metrics: Metrics, readiness: Readiness): CommitObserver {
+  return {
     onStart: (waitedMs) => metrics.countCommitWait(waitedMs),
     onCommit(outcomes, durationMs) {
       metrics.countCommit(outcomes.length, durationMs);
@@ -122,9 +123,8 @@ function wireCommits(config: WiredConfig, storage: Storage, log: Log, metrics: M
       readiness.noteFailure(error);
     },
     onSlow: () => readiness.noteSlowCommit(),
-  });
-  const readiness = new Readiness(storage, groupCommit, log, config.database);
-  return { groupCommit, readiness };
+    onStuck: (isStuck) => readiness.noteStuckCommit(isStuck),
+  };
 }
 
 function certificateGauges({ certificate }: WiredConfig) {

@@ -1,6 +1,7 @@
 /** Reads settings: from a flag, else from the environment, else the default. */
 import { availableParallelism } from "node:os";
 import { PlantStoreError } from "../domain/errors.ts";
+import { engineOf } from "../storage/open.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "../storage/storage.ts";
 
 /** Reads and checks the text of a setting or a flag. */
@@ -52,7 +53,7 @@ const notPath = /^(?:$|["':]|[a-z][a-z\d+.-]*:)|:\/\/|\/\/[^/]*:[^/]*@/is;
 const databaseAddress: Parser<string> = {
   ...text(
     "the path of a file or the URL of a PostgreSQL database, without quotes",
-    (value) => isPostgres(value) || !notPath.test(value),
+    (value) => !engineOf(value).isFile || !notPath.test(value),
   ),
   isSecret: true,
 };
@@ -152,7 +153,7 @@ export function readConfig(flags: Flags, environment: Environment) {
   const rateLimit = read("rateLimit");
   const plantsMax = read("gardenPlantsMax");
   const threads = requested === "auto" ? automaticThreads(database) : requested;
-  if (isPostgres(database) && threads > limits.poolSize) {
+  if (!engineOf(database).hasOneWriter && threads > limits.poolSize) {
     throw invalid(
       "--threads must not be more than --database-pool-size: each thread needs a connection.",
     );
@@ -320,15 +321,11 @@ function parseRate(text: string) {
   return isValid ? { requests, windowSeconds } : undefined;
 }
 
-function isPostgres(database: string): boolean {
-  return /^postgres(?:ql)?:/i.test(database);
-}
-
 /**
- * Only Linux spreads the connections of a port over its listeners. On PostgreSQL each thread
- * has its own commits, so more threads make smaller groups: add instances instead.
+ * Only Linux spreads the connections of a port over its listeners. Where each thread has its own
+ * commits, more threads make smaller groups: add instances instead.
  */
 function automaticThreads(database: string): number {
-  const isAlone = process.platform !== "linux" || isPostgres(database);
+  const isAlone = process.platform !== "linux" || !engineOf(database).hasOneWriter;
   return isAlone ? 1 : Math.min(availableParallelism(), automaticThreadsMax);
 }

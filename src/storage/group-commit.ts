@@ -6,10 +6,11 @@
  */
 
 import { PlantStoreError } from "../domain/errors.ts";
-import { charactersOf, groupPlantsMax } from "../domain/plants.ts";
-import type { Outcome, PlantStorage, PlantWriter, Write } from "../domain/ports.ts";
+import { slicePlantsMax, storedCharacters } from "../domain/plants.ts";
+import type { Outcome, PlantStorage, Write, WriteQueue } from "../domain/ports.ts";
 import { FairQueue } from "../limits/fair-queue.ts";
 import { overloaded } from "../limits/overload.ts";
+import { endOfTick, gather } from "../limits/ticks.ts";
 import { storageError, unknownOutcome } from "./failures.ts";
 import { HeldGardens } from "./held-gardens.ts";
 import {
@@ -20,7 +21,7 @@ import {
 } from "./write-group.ts";
 
 /** Counts commits and reports them. */
-interface CommitObserver {
+export interface CommitObserver {
   /** A group is about to be committed; its first write has waited for that long. */
   onStart?(waitedMs: number): void;
   /** Without a duration if it first waited for its garden. */
@@ -32,6 +33,8 @@ interface CommitObserver {
   onFailure?(error: PlantStoreError): void;
   /** A commit takes long, and goes on. */
   onSlow?(): void;
+  /** A commit is past its deadline; or, in the end, it isn't any more. */
+  onStuck?(isStuck: boolean): void;
 }
 
 const slowMs = 3_000;
@@ -41,21 +44,14 @@ export const deadlineMs = 10_000;
 /** Resolving more in one tick delayed other requests by 10 ms. */
 const settledPerTick = 128;
 
-/**
- * Ticks between two commits, in which clients that just got a response send their next write.
- * Otherwise half of them always wait for the other half: with 32 busy connections, groups of 16
- * became 26, and PostgreSQL's work for a create a third less.
- */
-const gatheringTicks = 4;
-
 type Group = readonly WaitingEntry[];
 
-export class GroupCommit implements PlantWriter {
+export class GroupCommit implements WriteQueue {
   readonly #waiting: FairQueue<WaitingWrites>;
   readonly #held: HeldGardens;
   #isBusy = false;
   /** Whether the commit under way is past its deadline. */
-  isStuck = false;
+  #isStuck = false;
   /** Groups that are not fully settled yet. */
   #settling = 0;
 
@@ -82,7 +78,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: write.garden,
         writes: [write],
-        characters: charactersOf(write),
+        characters: storedCharacters(write),
         isContinued: false,
         resolve: (outcomes, from) => resolve(outcomes[from] as Outcome),
         reject,
@@ -95,7 +91,7 @@ export class GroupCommit implements PlantWriter {
       this.#enqueue({
         garden: writes[0]?.garden ?? "",
         writes,
-        characters: writes.reduce((sum, write) => sum + charactersOf(write), 0),
+        characters: writes.reduce((sum, write) => sum + storedCharacters(write), 0),
         isContinued,
         resolve: (outcomes, from) => resolve(outcomes.slice(from, from + writes.length)),
         reject,
@@ -110,7 +106,7 @@ export class GroupCommit implements PlantWriter {
 
   #enqueue(writes: WaitingWrites): void {
     const { garden } = writes;
-    if (this.isStuck) {
+    if (this.#isStuck) {
       writes.reject(overloaded);
       return;
     }
@@ -121,12 +117,12 @@ export class GroupCommit implements PlantWriter {
     this.#waiting.push(garden, writes);
     if (this.#isBusy) return;
     this.#isBusy = true;
-    // At the end of this tick, so that all requests that it brings share the commit.
-    setImmediate(() => this.#commitAll());
+    void this.#commitAll();
   }
 
   async #commitAll(): Promise<void> {
     try {
+      await endOfTick();
       while (this.#waiting.length > 0) await this.#commitNext();
     } finally {
       // Even if the observer throws: otherwise nothing would ever be committed again.
@@ -146,7 +142,8 @@ export class GroupCommit implements PlantWriter {
       this.#hold(await this.#commit(entries));
     } finally {
       clearTimeout(timer);
-      this.isStuck = false;
+      if (this.#isStuck) this.observer.onStuck?.(false);
+      this.#isStuck = false;
     }
     if (entries.length > 1) await this.#gather();
   }
@@ -154,7 +151,7 @@ export class GroupCommit implements PlantWriter {
   #takeGroup(): WriteGroup {
     // A garden that is alone may fill the group: larger groups are faster.
     const isAlone = this.#waiting.gardens === 1;
-    const group = new WriteGroup(isAlone ? groupWritesMax : groupPlantsMax);
+    const group = new WriteGroup(isAlone ? groupWritesMax : slicePlantsMax);
     for (let next = this.#waiting.shift(group.fits); next; next = this.#waiting.shift(group.fits)) {
       group.add(next);
     }
@@ -203,7 +200,12 @@ export class GroupCommit implements PlantWriter {
     try {
       outcomes = await (shared ? shared.apply(writes, untilMs) : this.storage.apply(writes));
     } catch (error) {
-      return this.#recover(group, error, untilMs);
+      if (!(error instanceof PlantStoreError) && group.length > 1) {
+        return this.#commitEach(group, untilMs);
+      }
+      if (error instanceof PlantStoreError) this.#failGroup(group, error, untilMs !== undefined);
+      else this.#reject(group, error);
+      return [];
     }
     const outcomeOf = (index: number) => outcomes[starts[index] as number];
     const held = group.filter((_, index) => outcomeOf(index) === undefined);
@@ -218,21 +220,17 @@ export class GroupCommit implements PlantWriter {
     return held;
   }
 
-  /** Rejects what caused the failure, or may have, and commits the rest again. */
-  async #recover(group: Group, error: unknown, untilMs: number | undefined): Promise<Group> {
-    if (error instanceof PlantStoreError) {
-      this.observer.onFailure?.(error);
-      this.#reject(group, error);
-      // These waited for it long enough: the next try may take as long, and fail as well.
-      const hasHeldUp = error.code === "unavailable" && untilMs === undefined;
-      if (hasHeldUp) this.#refuseLate(storageError("unavailable", error));
-      return [];
-    }
-    if (group.length === 1) {
-      this.#reject(group, error);
-      return [];
-    }
-    // A write is at fault, not the storage: tried alone, only that one fails.
+  /** The storage failed: the whole group fails with it. */
+  #failGroup(group: Group, error: PlantStoreError, hasWaitedForGarden: boolean): void {
+    this.observer.onFailure?.(error);
+    this.#reject(group, error);
+    // The others have waited long enough: the next try may take as long, and fail as well.
+    const mayFailAgain = error.code === "unavailable" && !hasWaitedForGarden;
+    if (mayFailAgain) this.#refuseLate(storageError("unavailable", error));
+  }
+
+  /** A write is at fault, not the storage: tried alone, only that one fails. */
+  async #commitEach(group: Group, untilMs: number | undefined): Promise<Group> {
     const held: WaitingEntry[] = [];
     for (const entry of group) held.push(...(await this.#commit([entry], untilMs)));
     return held;
@@ -254,16 +252,14 @@ export class GroupCommit implements PlantWriter {
     });
   }
 
-  /** Unless the next group is full already. */
-  async #gather(): Promise<void> {
-    for (let tick = 0; tick < gatheringTicks && this.#waiting.length < groupWritesMax; tick++) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+  #gather(): Promise<void> {
+    return gather(() => this.#waiting.length >= groupWritesMax);
   }
 
   /** A commit that does not end also holds up all that wait after it. */
   #giveUp(group: Group): void {
-    this.isStuck = true;
+    this.#isStuck = true;
+    this.observer.onStuck?.(true);
     this.#reject(group, unknownOutcome("The commit took too long."));
     const waiting: WaitingEntry[] = [];
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) waiting.push(next);

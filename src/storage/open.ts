@@ -2,14 +2,52 @@
 import { maskUrl } from "./postgres/url.ts";
 import type { ConnectionLimits, Contents, OpenOptions, Storage } from "./storage.ts";
 
-/**
- * Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. The
- * address is valid; `config.ts` refuses the URLs of other databases.
- */
-export async function openStorage(address: string, options: OpenOptions): Promise<Storage> {
-  // Each engine is loaded when it is first used.
-  if (isFile(address)) return (await import("./sqlite/engine.ts")).openSqlite(address, options);
-  return (await import("./postgres/engine.ts")).openPostgres(address, options);
+/** All that depends on the engine, besides the storage itself. */
+interface Engine {
+  owns(address: string): boolean;
+  /** Whether an address is the path of a file. */
+  readonly isFile: boolean;
+  /** Whether one writer serves all threads. Otherwise each has its own connections and commits. */
+  readonly hasOneWriter: boolean;
+  /** The address without a password, as it can be shown and logged. */
+  mask(address: string): string;
+  open(address: string, options: OpenOptions): Promise<Storage>;
+}
+
+/** The first that owns an address takes it. Each is loaded when it's first used. */
+const engines: readonly Engine[] = [
+  {
+    owns: (address) => /^postgres(?:ql)?:/i.test(address),
+    isFile: false,
+    hasOneWriter: false,
+    mask: maskUrl,
+    open: async (url, options) => (await import("./postgres/engine.ts")).openPostgres(url, options),
+  },
+  {
+    owns: () => true,
+    isFile: true,
+    hasOneWriter: true,
+    mask: (path) => path,
+    open: async (path, options) => (await import("./sqlite/engine.ts")).openSqlite(path, options),
+  },
+];
+
+/** `config.ts` refuses the URLs of other databases. */
+export function engineOf(address: string): Engine {
+  return engines.find((engine) => engine.owns(address)) as Engine;
+}
+
+/** Fails with `unavailable`, in one line without secrets, if the storage cannot be opened. */
+export function openStorage(address: string, options: OpenOptions): Promise<Storage> {
+  return engineOf(address).open(address, options);
+}
+
+export function isFile(address: string): boolean {
+  return engineOf(address).isFile;
+}
+
+export function maskAddress(address: string): string {
+  return engineOf(address).mask(address);
 }
 
 /** Writes a SQLite store, as it is at one moment, to the new file at `target`. */
@@ -17,7 +55,7 @@ export async function backUpFile(path: string, target: string, signal: AbortSign
   return (await import("./sqlite/backup.ts")).backupSqlite(path, target, signal);
 }
 
-/** Puts a backup in the place of a SQLite store that isn't served. */
+/** Replaces a SQLite store that isn't served with a backup. */
 export async function restoreFile(path: string, backup: string, signal: AbortSignal) {
   return (await import("./sqlite/backup.ts")).restoreSqlite(path, backup, signal);
 }
@@ -33,14 +71,4 @@ export async function copyToPostgres(
   const { fillPostgres } = await import("./postgres/copy.ts");
   using store = openIdle(path);
   return await fillPostgres(url, store.database, limits, signal);
-}
-
-/** Whether it is the path of a file. */
-export function isFile(address: string): boolean {
-  return !/^postgres(?:ql)?:/i.test(address);
-}
-
-/** As it may be shown and logged: without a password. */
-export function maskAddress(address: string): string {
-  return isFile(address) ? address : maskUrl(address);
 }

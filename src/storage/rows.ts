@@ -1,12 +1,10 @@
 /** The rows of the tables as every engine returns them, and what the domain makes of them. */
-
-import type { StoredKey } from "../domain/keys.ts";
-import { contentFields, type Plant, toPlant } from "../domain/plant.ts";
+import type { StoredKey } from "../domain/idempotency.ts";
+import { contentFields, countCharacters, type Plant, withId } from "../domain/plant.ts";
 import type { GardenEvent } from "../domain/ports.ts";
 import type { GardenRow } from "../domain/rules.ts";
 import type { TokenRecord } from "../domain/token.ts";
-import { noGarden } from "../limits/fair-queue.ts";
-import type { GardenRecord } from "./storage.ts";
+import { type GardenRecord, trialGarden } from "./storage.ts";
 
 export type GardenCounters = Record<"last_id" | "plants" | "keys" | "last_event", bigint>;
 
@@ -34,7 +32,7 @@ export const listGardensStatement = `
         WHERE events.garden = gardens.garden AND seq = last_event) AS at_ms,
       plants = 0 AND keys = 0
         AND NOT EXISTS (SELECT 1 FROM events WHERE events.garden = gardens.garden) AS is_empty
-    FROM gardens WHERE garden <> '${noGarden}' ORDER BY garden`;
+    FROM gardens WHERE garden <> '${trialGarden}' ORDER BY garden`;
 
 export function toGardenRecord(row: GardenListRow): GardenRecord {
   return {
@@ -68,7 +66,22 @@ export interface EventRow extends Plant, Pick<GardenEvent, "type" | "user"> {
 
 export function toEvent(row: EventRow): GardenEvent {
   const { seq, type, at_ms, user } = row;
-  return { seq: Number(seq), type, atMs: Number(at_ms), user, plant: toPlant(row.id, row) };
+  return { seq: Number(seq), type, atMs: Number(at_ms), user, plant: withId(row.id, row) };
+}
+
+/** Reads row by row and stops once there's enough: more rows would only be garbage. */
+export function takeCharacters<Row extends Plant | EventRow>(
+  rows: Iterable<Row>,
+  charactersMax: number,
+): Row[] {
+  const taken: Row[] = [];
+  let characters = 0;
+  for (const row of rows) {
+    characters += countCharacters(row);
+    if (characters > charactersMax && taken.length > 0) break;
+    taken.push(row);
+  }
+  return taken;
 }
 
 type TokenTexts = Pick<TokenRecord, "id" | "hash" | "user" | "garden" | "scope" | "note">;

@@ -124,6 +124,9 @@ export const defaultConnectionLimits: ConnectionLimits = {
 /** How often a process looks for what others have written, at the latest. */
 export const otherProcessesMs = 1_000;
 
+/** Where a service tries whether it can write. No caller has it: names hold no line break. */
+export const trialGarden = "\n";
+
 /** How long a storage that is being closed may take to finish what is under way. */
 export const closeMs = 2_000;
 

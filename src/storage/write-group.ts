@@ -1,17 +1,17 @@
 /** Writes that wait, and which of them fit into one commit. */
 
-import { groupCharactersMax } from "../domain/plants.ts";
+import { sliceCharactersMax } from "../domain/plants.ts";
 import type { Outcome, Write } from "../domain/ports.ts";
 import type { QueueEntry } from "../limits/fair-queue.ts";
 
-/** While other gardens wait, one garden has at most `groupPlantsMax` of them. */
+/** While other gardens wait, one garden has at most `slicePlantsMax` of them. */
 export const groupWritesMax = 1_024;
 
 /** One request's writes, or those of a slice of a bulk. */
 export interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
-  /** See `charactersOf`. */
+  /** See `storedCharacters`. */
   readonly characters: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
@@ -37,7 +37,7 @@ export class WriteGroup {
     const own = this.#gardens.get(garden);
     if (own === undefined) return true;
     const hasRoom = own.writes + writes.length <= this.gardenWritesMax;
-    return hasRoom && own.characters + characters <= groupCharactersMax;
+    return hasRoom && own.characters + characters <= sliceCharactersMax;
   };
 
   add(entry: WaitingEntry): void {

@@ -349,7 +349,9 @@ testGarden(
     // Rows with ids go first, in a request of their own.
     const buffer = Buffer.from("id,name\n7,Acer\n,Betula\n");
     await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/csv", buffer });
+    const underWay = page.waitForRequest("**/plants/bulk");
     await page.click("#transfer-actions button:text-is('Add 2 plants')");
+    await underWay;
     await page.click("#transfer-actions button:text-is('Stop')");
     await page.waitForSelector("#transfer-note:text-is('Stopping…')");
     await page.waitForSelector("#transfer-actions button:text-is('Stop now'):focus");

@@ -1,5 +1,5 @@
 /** Short forms of writes and outcomes, for tests of the storage. */
-import { toKeyUse } from "../../src/domain/keys.ts";
+import { toKeyUse } from "../../src/domain/idempotency.ts";
 import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../../src/domain/ports.ts";
 
 /** Between tests: that takes far less time than a new database or new connections for each. */

@@ -1,11 +1,10 @@
 /** Copies a SQLite store to an empty database, in one transaction. */
 import type { Database } from "bun:sqlite";
-import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import type { ConnectionLimits, Contents } from "../storage.ts";
-import { cut } from "./connect.ts";
+import type { Connection } from "./connection.ts";
 import { hasState } from "./errors.ts";
-import { migrate, requireRights } from "./migrate.ts";
+import { createSchema, requireRights } from "./schema.ts";
 import { TransactionRunner } from "./transaction.ts";
 import { maskUrl } from "./url.ts";
 
@@ -13,7 +12,7 @@ import { maskUrl } from "./url.ts";
 const tables = ["tokens", "gardens", "idempotency_keys", "plants", "events"] as const;
 const types: Readonly<Record<string, string>> = { TEXT: "text", INTEGER: "bigint", BLOB: "bytea" };
 
-const batchRows = 2_000;
+const rowsPerInsert = 2_000;
 
 export async function fillPostgres(
   url: string,
@@ -22,13 +21,13 @@ export async function fillPostgres(
   signal: AbortSignal,
 ): Promise<Contents> {
   // It may wait for a lock or a standby for as long as it takes.
-  const cutOnAbort = (client: ClientBase) => {
+  const cutOnAbort = (client: Connection) => {
     signal.throwIfAborted();
-    signal.addEventListener("abort", () => cut(client));
+    signal.addEventListener("abort", () => client.cut());
   };
   const opening = TransactionRunner.open(url, limits, async (client) => {
     cutOnAbort(client);
-    await migrate(client);
+    await createSchema(client);
     await requireRights(client);
   });
   const { runner } = await opening.catch((error) => {
@@ -37,7 +36,7 @@ export async function fillPostgres(
     throw error;
   });
   const counts = new Map<string, number>();
-  const fill = async (client: ClientBase) => {
+  const fill = async (client: Connection) => {
     cutOnAbort(client);
     await requireEmpty(client, url);
     for (const table of tables) counts.set(table, await fillTable(client, table, store));
@@ -58,7 +57,7 @@ export async function fillPostgres(
 }
 
 /** Returns the number of rows. */
-async function fillTable(client: ClientBase, table: string, store: Database): Promise<number> {
+async function fillTable(client: Connection, table: string, store: Database): Promise<number> {
   const columns = store
     .query<{ name: string; type: string }, [string]>("SELECT name, type FROM pragma_table_info(?)")
     .all(table)
@@ -70,11 +69,11 @@ async function fillTable(client: ClientBase, table: string, store: Database): Pr
   const insert = `INSERT INTO ${table} (${columns.map(({ name }) => name)})
     SELECT * FROM unnest(${arrays})`;
   let copied = 0;
-  let batch: unknown[][] = [];
+  let rows: unknown[][] = [];
   const flush = async () => {
-    const values = columns.map((_, index) => batch.map((row) => row[index]));
-    copied += batch.length;
-    batch = [];
+    const values = columns.map((_, index) => rows.map((row) => row[index]));
+    copied += rows.length;
+    rows = [];
     await client.query(insert, values).catch((cause) => {
       if (!hasState(cause, "22", "54")) throw cause;
       const message = `PostgreSQL can't store some rows of ${table}. No version of the service writes such rows.`;
@@ -83,14 +82,14 @@ async function fillTable(client: ClientBase, table: string, store: Database): Pr
   };
   const select = store.query(`SELECT ${columns.map(({ source }) => source)} FROM ${table}`);
   for (const row of select.iterate()) {
-    batch.push(Object.values(row as object));
-    if (batch.length === batchRows) await flush();
+    rows.push(Object.values(row as object));
+    if (rows.length === rowsPerInsert) await flush();
   }
-  if (batch.length > 0) await flush();
+  if (rows.length > 0) await flush();
   return copied;
 }
 
-async function requireEmpty(client: ClientBase, url: string): Promise<void> {
+async function requireEmpty(client: Connection, url: string): Promise<void> {
   const found = tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(" OR ");
   const { rows } = await client.query(`SELECT ${found} AS is_used`);
   if (rows[0]?.is_used !== true) return;

@@ -4,7 +4,8 @@
  */
 import { DatabaseError } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
-import { describeSystemError, type FailureCodes, mapByCode, storageError } from "../failures.ts";
+import { describeSystemError } from "../../shared/system-errors.ts";
+import { type FailureCodes, mapByCode, storageError } from "../failures.ts";
 import type { DatabaseUrl } from "./url.ts";
 
 /** There is no connection: it couldn't be made, was lost, or didn't respond in time. */

@@ -1,7 +1,7 @@
 /** Reads the events of gardens. */
 
 import type { EventReader } from "../../domain/ports.ts";
-import { noGarden } from "../../limits/fair-queue.ts";
+import { sharedQueue } from "../../limits/fair-queue.ts";
 import { contentColumns, contentLength, toEvent } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
@@ -19,7 +19,7 @@ export function createEventReader(runner: TransactionRunner): EventReader {
     },
     async findNewEvents(known) {
       const values = [[...known.keys()], [...known.values()]];
-      const { rows } = await runner.read(`${noGarden}events`, findNewStatement, values);
+      const { rows } = await runner.read(sharedQueue("events"), findNewStatement, values);
       return new Map(rows.map(({ garden, last_event }) => [garden, Number(last_event)]));
     },
   };

@@ -2,7 +2,7 @@
 
 import type { TokenStorage } from "../../domain/ports.ts";
 import { Batcher } from "../../limits/batcher.ts";
-import { noGarden } from "../../limits/fair-queue.ts";
+import { sharedQueue } from "../../limits/fair-queue.ts";
 import { toTokenRecord } from "../rows.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
@@ -22,12 +22,12 @@ const options = { advice: "See plantstore token list." };
 export function createTokenStorage(runner: TransactionRunner): TokenStorage {
   const lookUps = new Batcher(async (hashes: readonly string[]) => {
     const text = `SELECT ${columns} FROM tokens WHERE hash = ANY($1::text[])`;
-    const { rows } = await runner.read(noGarden, text, [hashes]);
+    const { rows } = await runner.read(sharedQueue("token"), text, [hashes]);
     const tokens = new Map(rows.map((row) => [row.hash, toTokenRecord(row)]));
     return hashes.map((hash) => tokens.get(hash));
   });
   return {
-    findToken: (hash) => lookUps.request(noGarden, hash),
+    findToken: (hash) => lookUps.request(sharedQueue("token"), hash),
 
     async listTokens() {
       const { rows } = await runner.query(

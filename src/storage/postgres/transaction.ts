@@ -3,25 +3,14 @@
  * safe and may help. Fails with the domain's errors, and tells a failure that changed nothing from
  * an unknown outcome.
  */
-import { type ClientBase, DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
+import { DatabaseError, type Pool, type PoolClient, type QueryResult } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { Semaphore } from "../../limits/semaphore.ts";
 import { deadline, singleFlight } from "../../shared/promises.ts";
 import { unknownOutcome } from "../failures.ts";
 import { type ConnectionLimits, closeMs, type PoolUse } from "../storage.ts";
-import {
-  beginWrite,
-  type ConnectionMode,
-  checkServer,
-  clientConfig,
-  createPool,
-  cut,
-  findMode,
-  isUnusable,
-  nameFailures,
-  send,
-  withoutWarning,
-} from "./connect.ts";
+import { type ConnectionMode, clientConfig, createPool, findMode } from "./connect.ts";
+import { beginWrite, type Connection, unknownStatementStates } from "./connection.ts";
 import {
   ConnectionLost,
   describeFailure,
@@ -44,14 +33,14 @@ const longMs = 7 * 24 * 60 * 60 * 1000;
 /** Beyond the server's own limit, so that its response arrives before the connection is cut. */
 const graceMs = 1_000;
 
-/** Serialization failures and deadlocks, which the server rolled back; and see `nameFailures`. */
-const races = ["40001", "40P01", ...nameFailures];
+/** Serialization failures and deadlocks, which the server rolled back; and see `unknownStatementStates`. */
+const races = ["40001", "40P01", ...unknownStatementStates];
 
 /**
  * Calls `announceCommit` before sending anything that could commit. After that, a lost connection
  * means an unknown outcome.
  */
-type Work<Result> = (client: ClientBase, announceCommit: () => void) => Promise<Result>;
+type Work<Result> = (client: Connection, announceCommit: () => void) => Promise<Result>;
 
 interface RunOptions {
   readonly dueAtMs?: number;
@@ -59,9 +48,10 @@ interface RunOptions {
   readonly advice?: string | undefined;
 }
 
-interface Connection {
+/** A connection, and the pool to give it back to. */
+interface Lease {
   readonly pool: Pool;
-  readonly client: PoolClient;
+  readonly client: Connection & Pick<PoolClient, "release">;
 }
 
 export class TransactionRunner {
@@ -80,9 +70,9 @@ export class TransactionRunner {
     this.#makePool = makePool;
     this.#limits = limits;
     this.waitsMax = Math.max(1, Math.floor(limits.poolSize / waitsShare));
-    const places = Math.max(1, limits.poolSize - 1 - this.waitsMax);
+    const permits = Math.max(1, limits.poolSize - 1 - this.waitsMax);
     // With all of them, one garden's lists kept the server and this thread busy for everyone.
-    this.#reads = new Semaphore(places, Math.ceil(places / 3));
+    this.#reads = new Semaphore(permits, Math.ceil(permits / 3));
     this.#pool = makePool();
   }
 
@@ -93,7 +83,7 @@ export class TransactionRunner {
   static async open(
     address: string,
     limits: ConnectionLimits,
-    setUp: (client: ClientBase) => Promise<void>,
+    setUp: (client: Connection) => Promise<void>,
   ): Promise<{ runner: TransactionRunner; mode: ConnectionMode }> {
     const url = parseUrl(address);
     let runner: TransactionRunner | undefined;
@@ -145,13 +135,13 @@ export class TransactionRunner {
 
   /** One statement that changes nothing, so it can be sent again after a lost connection. */
   query(text: string, values: readonly unknown[] = []): Promise<QueryResult> {
-    return this.run((client) => send(client, text, values));
+    return this.run((client) => client.send(text, values));
   }
 
   /** The same for a request's read. Gardens take turns, and some connections are left for writes. */
   read(garden: string, text: string, values: readonly unknown[]): Promise<QueryResult> {
     const options = { dueAtMs: this.dueAtMs() };
-    return this.#reads.run(garden, () => this.run((client) => send(client, text, values), options));
+    return this.#reads.run(garden, () => this.run((client) => client.send(text, values), options));
   }
 
   /** One statement as a transaction of its own. */
@@ -162,7 +152,7 @@ export class TransactionRunner {
   ): Promise<QueryResult> {
     return this.run((client, announceCommit) => {
       announceCommit();
-      return send(client, text, values);
+      return client.send(text, values);
     }, options);
   }
 
@@ -175,14 +165,14 @@ export class TransactionRunner {
     { dueAtMs = this.dueAtMs(), advice }: RunOptions = {},
   ): Promise<Result> {
     for (let tries = 1; ; tries++) {
-      const connection = await this.#connect(dueAtMs).catch(throwMapped);
+      const lease = await this.#connect(dueAtMs).catch(throwMapped);
       let isCommitting = false;
       const announceCommit = () => {
         isCommitting = true;
       };
       try {
-        return await this.#use(connection, dueAtMs, (client) =>
-          withoutWarning(client, () => work(client, announceCommit)),
+        return await this.#use(lease, dueAtMs, (client) =>
+          client.withoutWarning(() => work(client, announceCommit)),
         );
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);
@@ -195,7 +185,7 @@ export class TransactionRunner {
   }
 
   /** One transaction that may take long, for a command. The rest is as with `run`. */
-  runLong<Result>(advice: string, work: (client: ClientBase) => Promise<Result>): Promise<Result> {
+  runLong<Result>(advice: string, work: (client: Connection) => Promise<Result>): Promise<Result> {
     const dueAtMs = performance.now() + longMs;
     return this.run(
       (client, announceCommit) => runLong(client, () => work(client), announceCommit),
@@ -217,7 +207,7 @@ export class TransactionRunner {
 
   async #check(): Promise<void> {
     const dueAtMs = this.dueAtMs();
-    await this.#use(await this.#connectOnce(dueAtMs), dueAtMs, checkServer);
+    await this.#use(await this.#connectOnce(dueAtMs), dueAtMs, (client) => client.checkServer());
   }
 
   /**
@@ -225,30 +215,24 @@ export class TransactionRunner {
    * `ConnectionLost` if the connection breaks; other errors are the work's.
    */
   async #use<Result>(
-    { pool, client }: Connection,
+    { pool, client }: Lease,
     dueAtMs: number,
-    work: (client: PoolClient) => Promise<Result>,
+    work: (client: Connection) => Promise<Result>,
   ): Promise<Result> {
     const startedAtMs = performance.now();
-    let isBroken = false;
-    let isLate = false;
+    let failure: UseFailure | undefined;
     try {
       return await deadline(work(client), dueAtMs - startedAtMs, () => {
-        isLate = true;
-        cut(client);
-        throw new ConnectionLost("No response in time.");
+        client.cut();
+        throw new NoResponse("No response in time.");
       });
     } catch (error) {
-      isBroken = needsNewConnection(error) || isUnusable(client);
-      const ranMs = performance.now() - startedAtMs;
-      const isSilent = isLate && ranMs >= this.#limits.statementTimeoutMs;
-      // The server is silent or read-only, and the pool's other connections lead to it, too.
-      if (isSilent || isReadOnly(error)) this.#replace(pool);
-      const isKnown = error instanceof ConnectionLost || error instanceof DatabaseError;
-      if (!isBroken || isKnown) throw error;
-      throw new ConnectionLost("Connection lost.", { cause: error });
+      const hadTime = performance.now() - startedAtMs >= this.#limits.statementTimeoutMs;
+      failure = classify(error, client.isUnusable, hadTime);
+      if (failure.isServer) this.#replace(pool);
+      throw failure.error;
     } finally {
-      client.release(isBroken);
+      client.release(failure?.isConnection ?? false);
     }
   }
 
@@ -256,13 +240,13 @@ export class TransactionRunner {
    * Takes a connection from the pool. After a failure it tries again, until connecting has been
    * failing for the connect timeout. A server that doesn't respond uses that up in one try.
    */
-  async #connect(dueAtMs: number): Promise<Connection> {
+  async #connect(dueAtMs: number): Promise<Lease> {
     for (;;) {
       const startedAtMs = performance.now();
       try {
-        const connection = await this.#connectOnce(dueAtMs);
+        const lease = await this.#connectOnce(dueAtMs);
         this.#failingSinceMs = undefined;
-        return connection;
+        return lease;
       } catch (error) {
         this.#failingSinceMs ??= startedAtMs;
         const giveUpAtMs = Math.min(dueAtMs, this.#failingSinceMs + this.#limits.connectTimeoutMs);
@@ -274,14 +258,14 @@ export class TransactionRunner {
   }
 
   /** Fails with `ConnectionLost`. */
-  async #connectOnce(dueAtMs: number): Promise<Connection> {
+  async #connectOnce(dueAtMs: number): Promise<Lease> {
     const pool = this.#pool;
     const connecting = pool.connect();
     try {
       const client = await deadline(connecting, dueAtMs - performance.now(), () => {
         throw new ConnectionLost("No connection in time.");
       });
-      return { pool, client };
+      return { pool, client: client as Lease["client"] };
     } catch (error) {
       // If it's made after all, another call can use it.
       connecting.then(
@@ -301,6 +285,30 @@ export class TransactionRunner {
   }
 }
 
+/** The server didn't respond in time, so its connection was cut. */
+class NoResponse extends ConnectionLost {}
+
+interface UseFailure {
+  readonly error: unknown;
+  /** This connection can't be used again. */
+  readonly isConnection: boolean;
+  /** Nor can the pool's others: they lead to the same server, which is silent or read-only. */
+  readonly isServer: boolean;
+}
+
+/** `hadTime`: the server had the time that a statement may take. */
+function classify(error: unknown, isUnusable: boolean, hadTime: boolean): UseFailure {
+  const isConnection = needsNewConnection(error) || isUnusable;
+  const isServer = (error instanceof NoResponse && hadTime) || isReadOnly(error);
+  const isNamed = error instanceof ConnectionLost || error instanceof DatabaseError;
+  const isAnonymousLoss = isConnection && !isNamed;
+  return {
+    error: isAnonymousLoss ? new ConnectionLost("Connection lost.", { cause: error }) : error,
+    isConnection,
+    isServer,
+  };
+}
+
 /** How long to wait before the work is tried again; forever if it can't do better then. */
 function pauseBeforeNext(tries: number, error: unknown): number {
   if (hasState(error, ...races) && tries < triesMax) {
@@ -315,7 +323,7 @@ function throwMapped(error: unknown): never {
 
 /** One transaction without time limits, even if the role has some. */
 export async function runLong<Result>(
-  client: ClientBase,
+  client: Connection,
   work: () => Promise<Result>,
   announceCommit: () => void = () => {},
 ): Promise<Result> {

@@ -1,27 +1,21 @@
-/** Backs up a store to a plain SQLite file, and puts such a file in the place of a store. */
+/** Backs up a store to a plain SQLite file, and replaces a store with such a file. */
 import type { Database } from "bun:sqlite";
 import { closeSync, existsSync, linkSync, openSync, renameSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
-import {
-  createDurably,
-  removeLeftover,
-  renameDurably,
-  syncFile,
-  syncFolderOf,
-} from "../durable-file.ts";
+import { mapFileError } from "../../shared/system-errors.ts";
+import { createDurably, removeLeftover, syncFile, syncFolderOf } from "../durable-file.ts";
 import { skippedEvents } from "../event-cleanup.ts";
-import { mapFileError } from "../failures.ts";
 import type { Contents } from "../storage.ts";
-import { requireStore } from "./migrate.ts";
 import {
   checkLog,
   connect,
   findFile,
   lockForServing,
-  placeFile,
+  prepareFolderFor,
   sizeOf,
   toOpenError,
 } from "./open.ts";
+import { requireStore } from "./schema.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 const serving = "a service is using it (stop it first)";
@@ -45,8 +39,8 @@ export function backupSqlite(path: string, target: string, signal: AbortSignal):
 }
 
 /**
- * Checks the backup and puts a copy of it in the place of a store that isn't served. Resolves once
- * that is durable, with the name under which the old file is kept, if there was one.
+ * Checks the backup and replaces a store that isn't served with a copy of it. Resolves once that
+ * is durable, with the name under which the old file is kept, if there was one.
  */
 export async function restoreSqlite(
   path: string,
@@ -57,26 +51,21 @@ export async function restoreSqlite(
   await refuseGzip(backup).catch((error) => {
     throw mapFileError("read", backup, error);
   });
-  const { file, lock } = lockTarget(path);
-  const partial = `${file}.${crypto.randomUUID()}.partial`;
+  using cleanup = new DisposableStack();
+  const file = lockTarget(path, cleanup);
   try {
-    closeSync(openSync(partial, "wx", 0o600));
+    const partial = createPartial(file, cleanup);
     const contents = await inWorker(signal, async (worker) => {
-      const found = await worker.call("checkFile", source);
+      const checked = await worker.call("checkFile", source);
       await worker.call("vacuumInto", source, partial);
-      return found;
+      return checked;
     });
     startNewLog(partial, file);
     syncFile(partial);
-    return { ...contents, kept: swap(file, partial) };
+    return { ...contents, kept: replaceStore(file, partial) };
   } catch (error) {
     const isKnown = signal.aborted || error instanceof PlantStoreError;
     throw isKnown ? error : toOpenError(path, error);
-  } finally {
-    for (const suffix of ["", "-journal"]) removeLeftover(partial + suffix);
-    // The restore failed. While the lock is held, no service can start on the file.
-    if (!existsSync(file)) removeLeftover(`${file}-serving`);
-    lock.close();
   }
 }
 
@@ -133,14 +122,29 @@ async function inWorker<Result>(
   }
 }
 
-/** No service can start on the file while the lock is held. */
-function lockTarget(path: string): { file: string; lock: Database } {
+/** Where the store is, or would be. Until `cleanup` runs, no service can start on it. */
+function lockTarget(path: string, cleanup: DisposableStack): string {
   try {
-    const file = findFile(path) ?? placeFile(path);
-    return { file, lock: lockForServing(file, serving) };
+    const file = findFile(path) ?? prepareFolderFor(path);
+    cleanup.adopt(lockForServing(file, serving), (lock) => lock.close());
+    // If the restore fails, there may be no store that the lock's file belongs to.
+    cleanup.defer(() => {
+      if (!existsSync(file)) removeLeftover(`${file}-serving`);
+    });
+    return file;
   } catch (error) {
     throw toOpenError(path, error);
   }
+}
+
+/** An empty file beside the store, for the copy of the backup. */
+function createPartial(file: string, cleanup: DisposableStack): string {
+  const partial = `${file}.${crypto.randomUUID()}.partial`;
+  cleanup.defer(() => {
+    for (const suffix of ["", "-journal"]) removeLeftover(partial + suffix);
+  });
+  closeSync(openSync(partial, "wx", 0o600));
+  return partial;
 }
 
 /**
@@ -174,33 +178,30 @@ function isCorrupt(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|ERROR)/.test(code);
 }
 
-/** The name `file` always leads to a store: to the old one, then to the new one. */
-function swap(file: string, partial: string): string | undefined {
+/**
+ * Gives the store's name to the new file, and keeps the old one under another. The name always leads
+ * to a store. Until it leads to the new one, every step is undone if a later one fails.
+ */
+function replaceStore(file: string, partial: string): string | undefined {
   const kept = `${file}.before-${new Date().toISOString().replaceAll(":", "-")}`;
   const hasStore = sizeOf(file) > 0;
-  try {
-    if (hasStore) {
-      checkpoint(file);
-      linkSync(file, kept);
-    }
-    moveLog(file, kept);
-    syncFolderOf(file);
-    renameDurably(partial, file);
-  } catch (error) {
-    if (existsSync(partial)) {
-      moveLog(kept, file);
-      removeLeftover(kept);
-    }
-    throw error;
+  using undo = new DisposableStack();
+  if (hasStore) {
+    checkpoint(file);
+    linkSync(file, kept);
+    undo.defer(() => removeLeftover(kept));
   }
-  return hasStore ? kept : undefined;
-}
-
-/** A lost or corrupt file may have left a log, which SQLite would apply to the new file. */
-function moveLog(from: string, to: string): void {
+  // A lost or corrupt file may have left a log, which SQLite would apply to the new file.
   for (const suffix of ["-wal", "-shm", "-journal"]) {
-    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
+    if (!existsSync(file + suffix)) continue;
+    renameSync(file + suffix, kept + suffix);
+    undo.defer(() => renameSync(kept + suffix, file + suffix));
   }
+  syncFolderOf(file);
+  renameSync(partial, file);
+  undo.move();
+  syncFolderOf(file);
+  return hasStore ? kept : undefined;
 }
 
 /** Moves the log into the old store, so that a single file is kept. */

@@ -9,8 +9,8 @@ import { makeTemporaryFolder, touch } from "../../../test/temporary-folder.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { openSqlite } from "./engine.ts";
 import { mapCommitError, mapError } from "./errors.ts";
-import { migrate } from "./migrate.ts";
 import { connect, readPragma, useWriteAheadLog } from "./open.ts";
+import { createSchema } from "./schema.ts";
 import { GardenVersions } from "./versions.ts";
 import { createWriter } from "./writer.ts";
 
@@ -97,7 +97,7 @@ test.each([
   "a %s storage is %s, without a word of the file or the query, and if it fails a commit, the %s",
   (_, code, ofCommit, pragma) => {
     using database = connect(touch(path));
-    migrate(database);
+    createSchema(database);
     const write = (name: string) => createWriter(database).apply([create({ name })]);
     database.run(`PRAGMA ${pragma}`);
     const thrown = fail(() => write("x".repeat(100_000)));

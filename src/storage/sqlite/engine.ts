@@ -2,8 +2,6 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { PlantStoreError } from "../../domain/errors.ts";
-import type { Plant } from "../../domain/plant.ts";
-import type { CountedTag, Order, PlantReader } from "../../domain/ports.ts";
 import { removeLeftover } from "../durable-file.ts";
 import {
   type ForgottenEvents,
@@ -11,12 +9,10 @@ import {
   type OldestEventRow,
   oldestEventsStatement,
 } from "../event-cleanup.ts";
-import { contentColumns } from "../rows.ts";
-import { idAfter, type OpenOptions, type Storage } from "../storage.ts";
-import { mapErrors } from "./errors.ts";
-import { createEventReader, takeCharacters } from "./events.ts";
+import type { OpenOptions, Storage } from "../storage.ts";
+import { guard } from "./errors.ts";
+import { createEventReader } from "./events.ts";
 import { createGardenStorage } from "./gardens.ts";
-import { checkFile, migrate } from "./migrate.ts";
 import {
   checkLog,
   checkSmallFile,
@@ -30,6 +26,8 @@ import {
   toOpenError,
   useWriteAheadLog,
 } from "./open.ts";
+import { createReader } from "./reader.ts";
+import { checkFile, createSchema } from "./schema.ts";
 import { createTokenStorage } from "./tokens.ts";
 import { WorkerClient, type WorkerShare } from "./worker-client.ts";
 
@@ -62,16 +60,18 @@ function openFirst(path: string, options: OpenOptions, opened: DisposableStack):
   checkFile(database);
   if (options.isServing) checkSmallFile(database, file);
   useWriteAheadLog(database);
-  const isNew = migrate(database);
+  const isNew = createSchema(database);
   checkWritable(database);
   if (isNew) options.onNewStore?.();
   const store = { path: file, files: identify(file, identity) };
-  return createStorage(database, opened, file, () => WorkerClient.start(store, options), options);
+  const worker = new LazyWorker(() => WorkerClient.start(store, options));
+  return createStorage({ database, path: file, opened, worker }, options);
 }
 
 function openShared(share: Share, options: OpenOptions, opened: DisposableStack): Storage {
   const database = opened.adopt(connect(share.path), close);
-  return createStorage(database, opened, share.path, () => WorkerClient.join(share), options);
+  const worker = new LazyWorker(() => WorkerClient.join(share));
+  return createStorage({ database, path: share.path, opened, worker }, options);
 }
 
 /** Not `use`: a database that is disposed of fails if it still has statements. */
@@ -84,111 +84,64 @@ function create(path: string, { mustExist }: OpenOptions, opened: DisposableStac
   return file;
 }
 
-function createStorage(
-  database: Database,
-  opened: DisposableStack,
-  path: string,
-  openWorker: () => WorkerClient,
-  options: OpenOptions,
-): Storage {
+/** What a thread has opened. */
+interface OpenedStore {
+  readonly database: Database;
+  readonly path: string;
+  /** Ends all of it. */
+  readonly opened: DisposableStack;
+  readonly worker: LazyWorker;
+}
+
+/** Reads on this thread's own connection; writes in the worker. */
+function createStorage(store: OpenedStore, options: OpenOptions): Storage {
+  const { database, path, opened, worker } = store;
   const tokens = createTokenStorage(database);
-  let worker: WorkerClient | undefined;
-
-  /** A command may never need one, and the first response of a service needn't wait for it. */
-  function startedWorker(): WorkerClient {
-    worker ??= openWorker();
-    return worker;
-  }
-
   const oldestEvents = database.query<OldestEventRow, [string]>(oldestEventsStatement);
   const cleanup = {
-    find: async (after: string) => oldestEvents.all(after),
-    forget: (...values: ForgottenEvents) => startedWorker().call("forgetEvents", ...values),
+    find: async (after: string) => guard(() => oldestEvents.all(after)),
+    forget: (...values: ForgottenEvents) => worker.get().call("forgetEvents", ...values),
   };
-
   return {
-    ...mapErrors({
-      ...createReader(database, options.onRead),
-      ...createEventReader(database),
-      ...tokens,
-      ...createGardenStorage(database),
-      async ping() {
-        await startedWorker().call("checkStillThere");
-        await tokens.countTokenChanges();
-      },
-      forgetEvents: (beforeMs: number, after: string) =>
-        forgetEvents(cleanup, options.plantsMax, beforeMs, after),
-    }),
-    apply: (writes) => startedWorker().apply(writes),
-    version: (garden) => startedWorker().versions.read(garden),
-    forgetKeys: (nowMs) => startedWorker().call("forgetKeys", nowMs),
-    noteTokenUses: (uses) => startedWorker().call("noteTokenUses", uses),
-    measure: () => startedWorker().call("measure"),
+    ...createReader(database, options.onRead),
+    ...createEventReader(database),
+    ...createGardenStorage(database),
+    ...tokens,
+    apply: (writes) => worker.get().apply(writes),
+    version: (garden) => worker.get().versions.read(garden),
+    forgetKeys: (nowMs) => worker.get().call("forgetKeys", nowMs),
+    forgetEvents: (beforeMs, after) => forgetEvents(cleanup, options.plantsMax, beforeMs, after),
+    noteTokenUses: (uses) => worker.get().call("noteTokenUses", uses),
+    measure: () => worker.get().call("measure"),
+    async ping() {
+      await worker.get().call("checkStillThere");
+      await tokens.countTokenChanges();
+    },
     share() {
-      const shared = startedWorker().share();
+      const shared = worker.get().share();
       const state: Share = { ...shared, path };
       return { state, transfer: [shared.port] };
     },
     async close() {
-      await worker?.close();
+      await worker.close();
       // The newest first, so the lock is released last.
       opened.dispose();
     },
   };
 }
 
-function createReader(database: Database, onRead: OpenOptions["onRead"] = () => {}): PlantReader {
-  const prepare = (order: Order, source: string) => {
-    const range = order === "asc" ? ">= ? ORDER BY id" : "<= ? ORDER BY id DESC";
-    // `LIMIT +?`: with a bare parameter SQLite plans the query again each time.
-    return database.query<Plant, Value[]>(
-      `SELECT id, ${contentColumns} FROM ${source} AND id ${range} LIMIT +?`,
-    );
-  };
-  const inGarden = "plants WHERE garden = ?";
-  const inTag = "plants INDEXED BY plants_by_tag WHERE garden = ? AND tag = ?";
-  const lists = {
-    asc: { all: prepare("asc", inGarden), tagged: prepare("asc", inTag) },
-    desc: { all: prepare("desc", inGarden), tagged: prepare("desc", inTag) },
-  };
-  const findCount = database.query<{ plants: bigint }, [string]>(
-    "SELECT plants FROM gardens WHERE garden = ?",
-  );
-  const countByTag = database.query<CountedTag, Value[]>(
-    `SELECT tag, count(*) AS plants, max(id) AS lastId FROM (
-       SELECT tag, id FROM plants INDEXED BY plants_by_tag
-         WHERE garden = ? AND (tag, id) >= (?, ?) ORDER BY tag, id LIMIT +?)
-       GROUP BY tag ORDER BY tag`,
-  );
+/** A command may never need one, and the first response of a service needn't wait for it. */
+class LazyWorker {
+  #client: WorkerClient | undefined;
 
-  function timed<Result>(read: () => Result): Result {
-    const startedAtMs = performance.now();
-    const result = read();
-    onRead(performance.now() - startedAtMs);
-    return result;
+  constructor(private readonly open: () => WorkerClient) {}
+
+  get(): WorkerClient {
+    this.#client ??= this.open();
+    return this.#client;
   }
 
-  return {
-    async countPlants(garden) {
-      return Number(findCount.get(garden)?.plants ?? 0n);
-    },
-    async list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
-      const first = idAfter(after, order);
-      if (first === undefined) return [];
-      const { all, tagged } = lists[order];
-      const statement = tag === undefined ? all : tagged;
-      const values = tag === undefined ? [garden, first, count] : [garden, tag, first, count];
-      return timed(() =>
-        charactersMax === undefined
-          ? statement.all(...values)
-          : takeCharacters(statement.iterate(...values), charactersMax),
-      );
-    },
-    async countByTag(garden, { tag, id }, count) {
-      const counted = timed(() => countByTag.all(garden, tag, id, count));
-      return counted.map((each) => ({ ...each, plants: Number(each.plants) }));
-    },
-  };
+  async close(): Promise<void> {
+    await this.#client?.close();
+  }
 }
-
-type Value = string | bigint | number;

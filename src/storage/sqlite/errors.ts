@@ -17,21 +17,13 @@ export function mapError(error: unknown): unknown {
   return error instanceof SQLiteError ? mapByCode(error, error.code, failureCodes) : error;
 }
 
-type Methods = Record<string, (...values: never[]) => Promise<unknown>>;
-
-/** Makes every method fail with the domain's errors. */
-export function mapErrors<Group extends object>(methods: Group): Group {
-  const mapped = Object.entries(methods as Methods).map(([name, method]) => [
-    name,
-    async (...values: never[]) => {
-      try {
-        return await method(...values);
-      } catch (error) {
-        throw mapError(error);
-      }
-    },
-  ]);
-  return Object.fromEntries(mapped);
+/** Runs a query. Its failure becomes the domain's error. */
+export function guard<Result>(query: () => Result): Result {
+  try {
+    return query();
+  } catch (error) {
+    throw mapError(error);
+  }
 }
 
 /**

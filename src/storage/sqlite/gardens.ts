@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import { forgottenMax, skippedEvents } from "../event-cleanup.ts";
 import { type GardenListRow, listGardensStatement, toGardenRecord } from "../rows.ts";
 import type { GardenStorage } from "../storage.ts";
+import { guard } from "./errors.ts";
 
 const pauseMs = 10;
 
@@ -10,12 +11,13 @@ const pauseMs = 10;
 export function createGardenStorage(database: Database): GardenStorage {
   return {
     async listGardens() {
-      return database.query<GardenListRow, []>(listGardensStatement).all().map(toGardenRecord);
+      const rows = guard(() => database.query<GardenListRow, []>(listGardensStatement).all());
+      return rows.map(toGardenRecord);
     },
 
     async deleteGarden(garden) {
       // In small transactions, with pauses: a service may be writing to other gardens.
-      while (!deleteSome(database, garden)) await Bun.sleep(pauseMs);
+      while (!guard(() => deleteSome(database, garden))) await Bun.sleep(pauseMs);
     },
   };
 }

@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { PlantStoreError } from "../../domain/errors.ts";
+import { describeSystemError } from "../../shared/system-errors.ts";
 import { syncFolderOf } from "../durable-file.ts";
-import { describeSystemError } from "../failures.ts";
 
 /** Marks a file as Plant Store's, to tell it from other programs' databases. */
 export const applicationId = 0x504c4e54;
@@ -63,8 +63,8 @@ function refuseRoot(path: string): void {
   }
 }
 
-/** Where a new file would be. Creates its folder, if that is missing. */
-export function placeFile(path: string): string {
+/** Creates the folder of a new file, if it's missing. Returns the file's path with links resolved. */
+export function prepareFolderFor(path: string): string {
   const folder = dirname(resolve(path));
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
   // SQLite syncs the folder of its file, but none above it.
@@ -80,7 +80,7 @@ export function placeFile(path: string): string {
 
 /** Creates an empty file that only its owner can read; SQLite's own would be open to everyone. */
 export function createFile(path: string): string {
-  const file = placeFile(path);
+  const file = prepareFolderFor(path);
   closeSync(openSync(file, "a", 0o600));
   return realpathSync(file);
 }
@@ -202,7 +202,7 @@ export function checkStillThere(file: string, known: string): void {
  */
 export function lockForServing(
   file: string,
-  whyNot = "another process is serving it already (stop that one, or choose another file)",
+  refusal = "another process is serving it already (stop that one, or choose another file)",
 ): Database {
   const lockPath = `${file}-serving`;
   closeSync(openSync(lockPath, "a", 0o600));
@@ -216,7 +216,7 @@ export function lockForServing(
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new PlantStoreError("unavailable", whyNot);
+    throw new PlantStoreError("unavailable", refusal);
   }
 }
 

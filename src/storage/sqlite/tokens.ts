@@ -1,7 +1,9 @@
 /** Stores tokens in SQLite: found by hash, listed, added, revoked. */
 import type { Database } from "bun:sqlite";
 import type { TokenStorage } from "../../domain/ports.ts";
+import type { TokenRecord } from "../../domain/token.ts";
 import { type TokenRow, toTokenRecord } from "../rows.ts";
+import { guard } from "./errors.ts";
 
 export function createTokenStorage(database: Database): Omit<TokenStorage, "noteTokenUses"> {
   const find = database.query<TokenRow, [string]>("SELECT * FROM tokens WHERE hash = ?");
@@ -20,38 +22,33 @@ export function createTokenStorage(database: Database): Omit<TokenStorage, "note
   );
   const readChanges = database.query<{ count: bigint }, []>("SELECT count FROM token_changes");
 
+  const addCounted = database.transaction((token: TokenRecord) => {
+    const { id, hash, user, garden, scope, note, createdAtMs, expiresAtMs } = token;
+    add.run(id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null);
+    countChange.run();
+  });
+  const revokeCounted = database.transaction((id: string, nowMs: number) => {
+    const { changes } = revoke.run(nowMs, id);
+    countChange.run();
+    return changes > 0;
+  });
+
   return {
     async findToken(hash) {
-      const row = find.get(hash);
+      const row = guard(() => find.get(hash));
       return row ? toTokenRecord(row) : undefined;
     },
-
     async listTokens() {
-      return list.all().map(toTokenRecord);
+      return guard(() => list.all()).map(toTokenRecord);
     },
-
     async addToken(token) {
-      const { id, hash, user, garden, scope, note, createdAtMs, expiresAtMs } = token;
-      database
-        .transaction(() => {
-          add.run(id, hash, user, garden, scope, note, createdAtMs, expiresAtMs ?? null);
-          countChange.run();
-        })
-        .immediate();
+      guard(() => addCounted.immediate(token));
     },
-
     async revokeToken(id, nowMs) {
-      return database
-        .transaction(() => {
-          const { changes } = revoke.run(nowMs, id);
-          countChange.run();
-          return changes > 0;
-        })
-        .immediate();
+      return guard(() => revokeCounted.immediate(id, nowMs));
     },
-
     async countTokenChanges() {
-      return Number(readChanges.get()?.count ?? 0n);
+      return Number(guard(() => readChanges.get())?.count ?? 0n);
     },
   };
 }

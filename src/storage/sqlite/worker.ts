@@ -17,7 +17,6 @@ import {
   type WriterOptions,
 } from "../storage.ts";
 import { mapError } from "./errors.ts";
-import { requireStore } from "./migrate.ts";
 import {
   checkIntegrity,
   checkStillThere,
@@ -26,6 +25,7 @@ import {
   sizeOf,
   toOpenError,
 } from "./open.ts";
+import { requireStore } from "./schema.ts";
 import { GardenVersions } from "./versions.ts";
 import {
   pack,

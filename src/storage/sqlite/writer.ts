@@ -3,7 +3,7 @@
  * rules ask for, and stores what they decide. Runs in the worker.
  */
 import type { Database } from "bun:sqlite";
-import { toBytes } from "../../domain/keys.ts";
+import { toBytes } from "../../domain/idempotency.ts";
 import { type ContentValues, contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
 import type { Outcome, TokenUse, Write } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";

@@ -1,7 +1,8 @@
 /**
- * Idempotency keys as rows. The key of a row starts with the first characters of the client's key,
- * so that time-ordered keys (UUIDv7) are stored next to each other, and ends with a hash of it.
- * Plants of one bulk share rows, because a row for each took longer to store than the plants.
+ * What is remembered of a create with an idempotency key, for how long, and in which row: a hash of
+ * the request, and the id of its plant. The key of a row starts with the first characters of the
+ * client's key, so that time-ordered keys (UUIDv7) are stored next to each other, and ends with a
+ * hash of it. Plants of one bulk share rows: a row for each took longer to store than the plants.
  *
  * Bytes are kept as text of one character each (`latin1`) where they are compared or sent to a
  * thread; `toBytes` makes what an engine stores.

@@ -1,7 +1,7 @@
 /** Creates the schema of an empty database, and refuses databases with another one. */
-import type { ClientBase } from "pg";
 import { PlantStoreError } from "../../domain/errors.ts";
 import { checkSchema } from "../storage.ts";
+import type { Connection } from "./connection.ts";
 import schema from "./migrations/schema-7.sql" with { type: "text" };
 import { runLong } from "./transaction.ts";
 
@@ -13,14 +13,14 @@ const lockKey = 0x504c4e54;
 const tables = ["plants", "gardens", "events", "idempotency_keys", "tokens", "token_changes"];
 
 /** The version of the schema; 0 if there is none. Fails if it is unknown. */
-async function readSchemaVersion(client: ClientBase): Promise<number> {
+async function readSchemaVersion(client: Connection): Promise<number> {
   // Not by to_regclass: it remembers that there was no table before another process made it.
-  const { rows: places } = await client.query(
+  const { rows: stores } = await client.query(
     `SELECT schemaname AS name, schemaname = current_schema() AS is_first FROM pg_catalog.pg_tables
        WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'plantstore_schema'`,
   );
-  if (places.length === 0) return 0;
-  if (!places.some(({ is_first }) => is_first)) throw secondStore(places[0].name);
+  if (stores.length === 0) return 0;
+  if (!stores.some(({ is_first }) => is_first)) throw secondStore(stores[0].name);
   const { rows } = await client.query("SELECT version FROM plantstore_schema");
   const found = Number(rows[0]?.version ?? 0);
   checkSchema(found, newest);
@@ -37,13 +37,13 @@ function secondStore(name: string): PlantStoreError {
 }
 
 /** Fails if the database holds no store. */
-export async function requireStore(client: ClientBase): Promise<void> {
+export async function requireStore(client: Connection): Promise<void> {
   if ((await readSchemaVersion(client)) > 0) return;
   throw new PlantStoreError("unavailable", "it holds no plant store yet");
 }
 
 /** Returns whether the store is new. The lock ends with the transaction, as PgBouncer needs it. */
-export async function migrate(client: ClientBase): Promise<boolean> {
+export async function createSchema(client: Connection): Promise<boolean> {
   const isDone = async () => (await readSchemaVersion(client)) === newest;
   if (await isDone()) return false;
   return await runLong(client, async () => {
@@ -61,7 +61,7 @@ const versionTable = `
   INSERT INTO plantstore_schema (one, version) VALUES (1, ${newest})`;
 
 /** Fails, naming what is missing, unless the role has all rights and sees all rows. */
-export async function requireRights(client: ClientBase): Promise<void> {
+export async function requireRights(client: Connection): Promise<void> {
   const { rows } = await client.query(
     `SELECT name, privilege FROM unnest($1::text[]) AS tables (name)
        CROSS JOIN unnest($2::text[]) AS privileges (privilege)

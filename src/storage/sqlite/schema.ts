@@ -27,7 +27,7 @@ export function requireStore(database: Database): void {
 }
 
 /** Returns whether the store is new. */
-export function migrate(database: Database): boolean {
+export function createSchema(database: Database): boolean {
   const isDone = () => readPragma(database, "user_version") === BigInt(newest);
   if (isDone()) return false;
   const create = database.transaction(() => {

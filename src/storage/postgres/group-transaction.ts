@@ -7,16 +7,16 @@
  * | begin, lock the gardens, fetch all that the rules may look up    | `fetchAll` |
  * | store what `domain/rules.ts` decided, and commit                 | `store`    |
  */
-import type { ClientBase, QueryResult } from "pg";
-import { toBytes } from "../../domain/keys.ts";
+import type { QueryResult } from "pg";
+import { toBytes } from "../../domain/idempotency.ts";
 import { contentFields, type Plant, type PlantId } from "../../domain/plant.ts";
 import type { Outcome, Write } from "../../domain/ports.ts";
 import { decide, type GardenChanges, type LookUp } from "../../domain/rules.ts";
 import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
-import { beginWrite, send } from "./connect.ts";
+import { beginWrite, type Connection } from "./connection.ts";
 
-interface BatchOptions extends WriterOptions {
+interface TransactionOptions extends WriterOptions {
   /** Whether it passes over gardens that another process holds, instead of waiting for them. */
   readonly passesOver: boolean;
   /** How long to wait for those, and for one that another process is adding. */
@@ -26,10 +26,10 @@ interface BatchOptions extends WriterOptions {
 }
 
 /** The outcome is undefined for the writes of gardens that it has passed over. */
-export async function applyBatch(
-  client: ClientBase,
+export async function applyInTransaction(
+  client: Connection,
   writes: readonly Write[],
-  { plantsMax, withoutEvents, passesOver, waitMs, announceCommit }: BatchOptions,
+  { plantsMax, withoutEvents, passesOver, waitMs, announceCommit }: TransactionOptions,
 ): Promise<readonly (Outcome | undefined)[]> {
   try {
     const { held, lookUp } = await fetchAll(client, writes, passesOver, waitMs);
@@ -60,14 +60,14 @@ interface Fetched {
  * worst, they add an empty garden.
  */
 async function fetchAll(
-  client: ClientBase,
+  client: Connection,
   writes: readonly Write[],
   passesOver: boolean,
   waitMs: number,
 ): Promise<Fetched> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
-  const places = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
+  const named = writes.flatMap(({ garden, id }) => (id === undefined ? [] : [{ garden, id }]));
   // Plants of a bulk share rows of keys.
   const keys = new Map<string, { readonly garden: string; readonly key: Buffer }>();
   for (const write of writes) {
@@ -81,7 +81,7 @@ async function fetchAll(
     // There must be a row to lock.
     queryFor(client, addGardensStatement, adding, "garden"),
     queryFor(client, passesOver ? lockFreeGardens : lockGardens, gardens, "garden"),
-    queryFor(client, findPlantsStatement, places, "garden", "id"),
+    queryFor(client, findPlantsStatement, named, "garden", "id"),
     queryFor(client, findKeysStatement, [...keys.values()], "garden", "key"),
   ] as const);
   const found = {
@@ -149,7 +149,7 @@ const findKeysStatement = `
 
 /** One round trip. A COMMIT after a failed statement is answered as ROLLBACK, without an error. */
 async function store(
-  client: ClientBase,
+  client: Connection,
   changes: readonly GardenChanges[],
   withoutEvents = false,
 ): Promise<void> {
@@ -194,19 +194,18 @@ const insertPlantsStatement = `
     SELECT * FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)})`;
 
 /** Where a plant's row is. The garden is locked, so it stays there. */
-const placeOf = (named: string) =>
-  `LATERAL (SELECT ctid FROM plants WHERE ${isNamed(named)}) AS place`;
+const rowOf = (named: string) => `LATERAL (SELECT ctid FROM plants WHERE ${isNamed(named)}) AS row`;
 
 const replacePlantsStatement = `
   UPDATE plants SET ${contentFields.map((field) => `${field} = put.${field}`).join(", ")}
     FROM unnest($1::text[], $2::bigint[], ${contentArrays(3)}) AS put (garden, id, ${contentColumns})
-      CROSS JOIN ${placeOf("put")}
-    WHERE plants.ctid = place.ctid`;
+      CROSS JOIN ${rowOf("put")}
+    WHERE plants.ctid = row.ctid`;
 
 const deletePlantsStatement = `
   DELETE FROM plants WHERE ctid = ANY (ARRAY (
-    SELECT place.ctid FROM unnest($1::text[], $2::bigint[]) AS gone (garden, id)
-      CROSS JOIN ${placeOf("gone")}))`;
+    SELECT row.ctid FROM unnest($1::text[], $2::bigint[]) AS gone (garden, id)
+      CROSS JOIN ${rowOf("gone")}))`;
 
 /** Every garden has a row by now. */
 const updateGardensStatement = `
@@ -238,13 +237,13 @@ type Rows = Pick<QueryResult, "rows" | "command">;
 
 /** Runs a statement over a list of items, with one array per field, unless the list is empty. */
 async function queryFor<Item, Name extends keyof Item>(
-  client: ClientBase,
+  client: Connection,
   text: string,
   items: readonly Item[],
   ...names: readonly Name[]
 ): Promise<Rows> {
   if (items.length === 0) return { rows: [], command: "" };
-  return send(client, text, columns(items, ...names));
+  return client.send(text, columns(items, ...names));
 }
 
 /** Waits for all, so that the connection is idle afterwards. Fails with the first failure. */
