@@ -81,8 +81,7 @@ function readQuery(declared: Parameters, query: string): Checked<ReadonlyMap<str
   const errors: ValidationError[] = [];
   if (query === "") return { value: texts, errors };
   const repeated = new Set<string>();
-  // Three times as fast as iterating.
-  new URLSearchParams(`?${query}`).forEach((text, name) => {
+  visitQuery(query, (name, text) => {
     if (texts.has(name)) repeated.add(name);
     texts.set(name, text);
   });
@@ -97,6 +96,20 @@ function readQuery(declared: Parameters, query: string): Checked<ReadonlyMap<str
     }
   }
   return { value: texts, errors };
+}
+
+function visitQuery(query: string, visit: (name: string, text: string) => void): void {
+  if (/[%+]/.test(query)) {
+    new URLSearchParams(`?${query}`).forEach((text, name) => void visit(name, text));
+    return;
+  }
+  // There is nothing to decode, and a page has to be fast.
+  for (const pair of query.split("&")) {
+    if (pair === "") continue;
+    const equalsAt = pair.indexOf("=");
+    if (equalsAt < 0) visit(pair, "");
+    else visit(pair.slice(0, equalsAt), pair.slice(equalsAt + 1));
+  }
 }
 
 /** Bytes that are not UTF-8 become U+FFFD, which may also have been sent. */

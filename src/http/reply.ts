@@ -80,9 +80,13 @@ export function linkToNext(
   path: string,
   parameters: Readonly<Record<string, string | number | bigint | undefined>>,
 ): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  return `<${path}?${query.join("&")}>; rel="next"`;
+  let query = "";
+  for (const name in parameters) {
+    const value = parameters[name];
+    if (value === undefined) continue;
+    query += `${query === "" ? "?" : "&"}${name}=${encodeURIComponent(String(value))}`;
+  }
+  return `<${path}${query}>; rel="next"`;
 }
 
 /** `Link`, as the OpenAPI document describes it. */
