@@ -39,7 +39,7 @@ const arrows: Readonly<Record<string, string>> = {
   http: "limits promises log metrics json-text auth domain",
   console: "auth client domain text client/files",
   "client/files": "client domain json-text text",
-  domain: "text",
+  domain: "promises text",
   "system-errors": "domain",
   auth: "limits promises clocks bounded-map domain",
   storage: "limits promises system-errors domain",

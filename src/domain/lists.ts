@@ -2,6 +2,7 @@
  * What can be listed: plants, plants that a search finds, and tags. Each is read in steps, whose
  * size the caller chooses, so that other requests can run in between.
  */
+import { andThen, type MaybePromise } from "../shared/promises.ts";
 import {
   contentCharactersMax,
   countCharacters,
@@ -23,7 +24,7 @@ export interface Scan<Item, Position> {
    * Looks at up to `looksMax` plants, and lists what it finds: fewer items if they have more than
    * `charactersMax`, but at least one. A step that fails can be tried again.
    */
-  next(looksMax: number, charactersMax?: number): Promise<Step<Item>>;
+  next(looksMax: number, charactersMax?: number): MaybePromise<Step<Item>>;
 }
 
 export interface Step<Item> {
@@ -66,13 +67,16 @@ export function scanPlants(
       return position;
     },
     positionOf: ({ id }) => id,
-    async next(looksMax, charactersMax) {
-      const items = await reader.list(garden, position, looksMax, { tag, order, charactersMax });
-      position = items.at(-1)?.id ?? position;
-      // Fewer than asked for: the list ended, or the next plant didn't fit.
-      const hadRoom = () =>
-        charactersMax === undefined || sumCharacters(items) + contentCharactersMax <= charactersMax;
-      return { items, looks: items.length, isLast: items.length < looksMax && hadRoom() };
+    next(looksMax, charactersMax) {
+      const options = { tag, order, charactersMax };
+      return andThen(reader.list(garden, position, looksMax, options), (items) => {
+        position = items.at(-1)?.id ?? position;
+        // Fewer than asked for: the list ended, or the next plant didn't fit.
+        const hadRoom = () =>
+          charactersMax === undefined ||
+          sumCharacters(items) + contentCharactersMax <= charactersMax;
+        return { items, looks: items.length, isLast: items.length < looksMax && hadRoom() };
+      });
     },
   };
 }

@@ -5,6 +5,7 @@
  * Every method fails with `unavailable` when the engine cannot be reached or read, and with
  * `storage-full` when there is no room for a write. Any other error is a bug.
  */
+import type { MaybePromise } from "../shared/promises.ts";
 import type { Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
@@ -96,7 +97,7 @@ export interface PlantReader {
     after: PlantId | undefined,
     count: number,
     options?: ListOptions,
-  ): Promise<readonly Plant[]>;
+  ): MaybePromise<readonly Plant[]>;
 
   /**
    * Counts `count` plants of the garden from a position on, by tag. Tags are in code point order,

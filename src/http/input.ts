@@ -3,19 +3,34 @@ import * as v from "valibot";
 import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
 import { readBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Input, Operation, RequestBody } from "./operation.ts";
+import type { Input, Operation, OperationWithBody, RequestBody } from "./operation.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import { type Checked, oneErrorEach } from "./validation.ts";
 
+/** The input of an operation without a body. Fails with `invalid-request`. */
+export function readInput(operation: Operation, exchange: Exchange): Input {
+  return toInput(operation, exchange, readParameters(operation, exchange), checkNoBody(exchange));
+}
+
 /** Fails with `invalid-request`, or with what refuses the body as a whole. */
-export async function readInput(operation: Operation, exchange: Exchange): Promise<Input> {
-  if (operation.body) exchange.declaredBody.check(operation.body);
+export async function readInputWithBody(
+  operation: OperationWithBody,
+  exchange: Exchange,
+): Promise<Input> {
+  exchange.declaredBody.check(operation.body);
   const parameters = readParameters(operation, exchange);
-  const headers = checkHeaders(operation, exchange.request.headers);
-  const body = operation.body
-    ? await parseBody(operation.body, exchange, parameters.value.id)
-    : checkNoBody(exchange);
-  const errors = [...parameters.errors, ...headers, ...body.errors];
+  const body = await parseBody(operation.body, exchange, parameters.value.id);
+  return toInput(operation, exchange, parameters, body);
+}
+
+function toInput(
+  operation: Operation,
+  { request }: Exchange,
+  parameters: Checked<Record<string, unknown>>,
+  body: Checked<unknown>,
+): Input {
+  const headerErrors = checkHeaders(operation, request.headers);
+  const errors = [...parameters.errors, ...headerErrors, ...body.errors];
   const [first] = errors;
   if (first) throw refuse(first, errors);
   return { parameters: parameters.value, body: body.value };

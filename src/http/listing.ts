@@ -10,6 +10,7 @@ import { contentCharactersMax } from "../domain/plant.ts";
 import { isOverload } from "../limits/overload.ts";
 import type { ReservedBytes } from "../limits/reserved-bytes.ts";
 import { Semaphore } from "../limits/semaphore.ts";
+import { andThen, type MaybePromise } from "../shared/promises.ts";
 import { ChunkSizes, type Source } from "./stream.ts";
 
 export interface Listing<Position> {
@@ -62,7 +63,7 @@ export class Lists {
     scan: Scan<Item, Position>,
     limit: number | undefined,
     show: Show<Item>,
-  ): Promise<Listing<Position>> {
+  ): MaybePromise<Listing<Position>> {
     const read = () =>
       limit !== undefined && limit <= pageItemsMax
         ? this.#readPage(garden, scan, limit, show)
@@ -70,27 +71,29 @@ export class Lists {
     return scan.kind === "list" ? read() : this.#permits.run(garden, read);
   }
 
-  async #readPage<Item, Position>(
+  #readPage<Item, Position>(
     garden: string,
     scan: Scan<Item, Position>,
     limit: number,
     show: Show<Item>,
-  ): Promise<Listing<Position>> {
+  ): MaybePromise<Listing<Position>> {
     const start = scan.position;
     const looks = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
     // One item more than requested shows whether the limit cut the list short.
-    const found =
+    const reading =
       scan.kind === "list"
-        ? await scan.next(limit + 1)
-        : await this.#search(garden, scan, { items: limit + 1, looks, text: sliceTextMax });
-    const items = found.items.slice(0, limit);
-    const body = this.#holdPage(garden, `[${renderItems(items, show)}]`);
-    const isCut = found.items.length > limit;
-    if (!isCut && found.isLast) return { body };
-    const last = items.at(-1);
-    const end = last === undefined ? start : scan.positionOf(last);
-    // A page of 0 would link to itself forever, so its link asks for pages of 1.
-    return { body, next: { limit: limit || 1, after: isCut ? end : scan.position } };
+        ? scan.next(limit + 1)
+        : this.#search(garden, scan, { items: limit + 1, looks, text: sliceTextMax });
+    return andThen(reading, (read) => {
+      const items = read.items.slice(0, limit);
+      const body = this.#holdPage(garden, `[${renderItems(items, show)}]`);
+      const isCut = read.items.length > limit;
+      if (!isCut && read.isLast) return { body };
+      const last = items.at(-1);
+      const end = last === undefined ? start : scan.positionOf(last);
+      // A page of 0 would link to itself forever, so its link asks for pages of 1.
+      return { body, next: { limit: limit || 1, after: isCut ? end : scan.position } };
+    });
   }
 
   /** Searches or counts, slice by slice, until it has found or looked at enough. */
@@ -173,7 +176,7 @@ class ListStream<Item> implements Source<string> {
   constructor(
     private opening: string,
     private readonly array: ArrayText<Item>,
-    private readonly read: () => Promise<Step<Item>>,
+    private readonly read: () => MaybePromise<Step<Item>>,
     readonly close: () => void,
   ) {}
 
@@ -196,7 +199,7 @@ function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
 }
 
 /** What has begun isn't refused any more: it waits again. */
-async function withoutRefusal<Result>(read: () => Promise<Result>): Promise<Result> {
+async function withoutRefusal<Result>(read: () => MaybePromise<Result>): Promise<Result> {
   for (;;) {
     try {
       return await read();

@@ -5,6 +5,7 @@ import type { ErrorCode } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { Plants } from "../domain/plants.ts";
 import type { Reservation } from "../limits/reserved-bytes.ts";
+import type { MaybePromise } from "../shared/promises.ts";
 import type { EventFeed } from "./event-feed.ts";
 import type { HeaderDescription } from "./json-schema.ts";
 import type { Lists } from "./listing.ts";
@@ -57,7 +58,13 @@ export interface Operation {
   readonly isCacheable?: boolean;
   /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
   readonly isProbe?: boolean;
-  readonly run: (call: Call, input: Input) => Promise<Reply>;
+  readonly run: (call: Call, input: Input) => MaybePromise<Reply>;
+}
+
+export type OperationWithBody = Operation & { readonly body: RequestBody };
+
+export function takesBody(operation: Operation): operation is OperationWithBody {
+  return operation.body !== undefined;
 }
 
 /** What the client sent, found valid. */
@@ -117,7 +124,7 @@ export function plantOperation<const Declared extends Parameters, Body = never>(
     readonly run: (
       call: IdentifiedCall,
       input: { readonly parameters: Values<Declared>; readonly body: NonNullable<Body> },
-    ) => Promise<Reply>;
+    ) => MaybePromise<Reply>;
   },
 ): DocumentedOperation {
   // The pipeline reads the input that the same operation declares, so the narrower type holds.

@@ -8,10 +8,11 @@ import { permits, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refuse } from "../domain/errors.ts";
 import { overloaded } from "../limits/overload.ts";
 import type { Log } from "../shared/log.ts";
+import { andThen, type MaybePromise } from "../shared/promises.ts";
 import { Exchange } from "./exchange.ts";
 import { preflightHeaders } from "./headers.ts";
-import { readInput } from "./input.ts";
-import type { Operation } from "./operation.ts";
+import { readInput, readInputWithBody } from "./input.ts";
+import { type Operation, type OperationWithBody, takesBody } from "./operation.ts";
 import {
   plantOperations,
   redirectToConsole,
@@ -77,7 +78,8 @@ async function serve(exchange: Exchange): Promise<Response> {
     }
     checkExpectation(exchange); // 417
     // What is known needs no input; `run` reads it: 415, 413, 408, 400.
-    reply = findKnown(exchange, operation) ?? (await run(exchange, operation as Operation));
+    const found = findKnown(exchange, operation) ?? run(exchange, operation as Operation);
+    reply = found instanceof Promise ? await found : found;
   } catch (error) {
     reply = toProblem(exchange, error);
   }
@@ -144,12 +146,24 @@ function findKnown(exchange: Exchange, operation: Operation | undefined): Reply 
   return service.cache.find(cacheKey(exchange), exchange.version);
 }
 
-async function run(exchange: Exchange, operation: Operation): Promise<Reply> {
-  const input = await readInput(operation, exchange);
+function run(exchange: Exchange, operation: Operation): MaybePromise<Reply> {
+  const reply = takesBody(operation)
+    ? runOnceBodyIsRead(exchange, operation)
+    : operation.run(exchange, readInput(operation, exchange));
+  const { version } = exchange;
+  return version === undefined
+    ? reply
+    : andThen(reply, (fresh) => addToCache(exchange, fresh, version));
+}
+
+async function runOnceBodyIsRead(
+  exchange: Exchange,
+  operation: OperationWithBody,
+): Promise<Reply> {
+  const input = await readInputWithBody(operation, exchange);
   // The token must still be valid when the body has arrived.
-  if (operation.body) await exchange.checkToken();
-  const reply = await operation.run(exchange, input);
-  return exchange.version === undefined ? reply : addToCache(exchange, reply, exchange.version);
+  await exchange.checkToken();
+  return operation.run(exchange, input);
 }
 
 /** Returns the reply as it's sent from the cache, if it's worth caching. */

@@ -2,6 +2,7 @@
  * Bounds how much runs at the same time, in all and for each garden. What doesn't fit waits, garden
  * by garden.
  */
+import type { MaybePromise } from "../shared/promises.ts";
 import { RefusingQueue } from "./fair-queue.ts";
 
 interface QueuedWork {
@@ -26,7 +27,7 @@ export class Semaphore {
   }
 
   /** Fails with `overloaded` if the work waited too long. */
-  async run<Result>(garden: string, work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(garden: string, work: () => MaybePromise<Result>): Promise<Result> {
     if (this.#free > 0 && this.#hasPermit(garden)) this.#count(garden, 1);
     else {
       await new Promise<void>((resolve, reject) => {

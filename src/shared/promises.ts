@@ -1,4 +1,15 @@
-/** Promises that are shared, or not waited for too long. */
+/** Promises that are shared, not waited for too long, or avoided where the result is there. */
+
+/** A read of SQLite is there when it returns; a read of PostgreSQL comes later. */
+export type MaybePromise<Result> = Result | Promise<Result>;
+
+/** Goes on with a result: at once if it's there. To await it all the same would take longer. */
+export function andThen<Result, Next>(
+  result: MaybePromise<Result>,
+  next: (result: Result) => MaybePromise<Next>,
+): MaybePromise<Next> {
+  return result instanceof Promise ? result.then(next) : next(result);
+}
 
 /**
  * The work's result or, if it takes longer than `ms`, whatever `onLate` returns or throws. The work

@@ -223,7 +223,7 @@ test("a list that has begun isn't refused when the storage is busy; it waits", a
 
 describe("if a list cannot be read,", () => {
   async function listWith(failure: Error, status: number): Promise<string> {
-    using _ = spyOn(service.storage, "list").mockRejectedValue(failure);
+    using _ = spyOn(service.storage, "list").mockImplementation(() => Promise.reject(failure));
     const response = await fetch("GET /plants", undefined, { "X-Request-Id": "the-one" });
     expect(response.status).toBe(status);
     return response.text();

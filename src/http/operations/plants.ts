@@ -9,6 +9,7 @@ import {
   plantIdMin,
   plantSchema,
 } from "../../domain/plant.ts";
+import { andThen } from "../../shared/promises.ts";
 import { type DescribeSchemas, refer } from "../json-schema.ts";
 import { plantOperation, type RequestBody } from "../operation.ts";
 import {
@@ -159,15 +160,16 @@ export const listPlants = plantOperation({
     example: [examplePlant, { name: "Fern", tag: "" }],
   },
   isCacheable: true,
-  async run({ service, caller }, { parameters }) {
+  run({ service, caller }, { parameters }) {
     const { limit, after, tag, q, order, include } = parameters;
     const scan = service.plants.list(caller, { after, tag, order, search: q });
     const show = (plant: Plant) => toFields(plant, include);
-    const { body, next } = await service.lists.read(caller.garden, scan, limit, show);
-    const headers = next && {
-      Link: linkToNext(`${service.basePath}/plants`, { ...next, tag, q, order, include }),
-    };
-    return jsonReply(200, body, headers);
+    return andThen(service.lists.read(caller.garden, scan, limit, show), ({ body, next }) => {
+      const headers = next && {
+        Link: linkToNext(`${service.basePath}/plants`, { ...next, tag, q, order, include }),
+      };
+      return jsonReply(200, body, headers);
+    });
   },
 });
 

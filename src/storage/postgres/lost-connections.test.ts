@@ -39,7 +39,7 @@ async function cutAll() {
   proxy.connections = 0;
 }
 
-const list = () => storage.list("home", undefined, 9);
+const list = async () => storage.list("home", undefined, 9);
 const codeOf = ({ code }: { code: string }) => code;
 
 test("a server that accepts connections and doesn't respond gets one try per call", async () => {

@@ -46,7 +46,7 @@ export function createReader(
     async countPlants(garden) {
       return guard(() => Number(findCount.get(garden)?.plants ?? 0n));
     },
-    async list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
+    list(garden, after, count, { charactersMax, tag, order = "asc" } = {}) {
       const first = idAfter(after, order);
       if (first === undefined) return [];
       const { all, tagged } = lists[order];
