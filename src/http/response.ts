@@ -70,12 +70,13 @@ async function waitForChunk(exchange: Exchange): Promise<void> {
 }
 
 /**
- * Whether the connection ends with the response, because the rest of the body is long or late, or
- * could be taken for the next request. Otherwise the runtime drops the rest, so that a client or
+ * Whether the connection ends with the response, because the service stops, or because the rest of
+ * the body is long or late, or could be taken for the next request. Otherwise the runtime drops the rest, so that a client or
  * proxy that is still sending it sees the response.
  */
 function mustClose(exchange: Exchange): boolean {
   const { request, hasUnreadBody, declaredBody, service } = exchange;
+  if (service.connections.areClosing()) return true;
   // After a CONNECT the runtime sees no more requests.
   if (request.method === "CONNECT") return true;
   if (!hasUnreadBody) return false;

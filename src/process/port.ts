@@ -29,24 +29,18 @@ export function listen(options: ListenOptions, pipeline: Pipeline) {
   const { host, port, threads, certificate } = options;
   const closing = Promise.withResolvers<void>();
   let closingAtMs: number | undefined;
-  const respond = (request: Request, isExactOpenPath: boolean): Promise<Response> =>
-    pipeline.fetch(request, isExactOpenPath).then(announceClose);
-  /** After the handler: requests in flight when closing began get the header, too. */
-  function announceClose(response: Response): Response {
-    if (closingAtMs === undefined) return response;
-    response.headers.set("Connection", "close");
-    if (performance.now() - closingAtMs > closingMs) closing.resolve();
-    return response;
-  }
   const server = withListenError(options, () =>
     Bun.serve({
       hostname: host,
       port,
       // Routes match the path as it was sent; `request.url` has it normalized.
       routes: Object.fromEntries(
-        pipeline.openPaths.map((path) => [path, (request: Request) => respond(request, true)]),
+        pipeline.openPaths.map((path) => [
+          path,
+          (request: Request) => pipeline.fetch(request, true),
+        ]),
       ),
-      fetch: (request) => respond(request, false),
+      fetch: (request) => pipeline.fetch(request, false),
       development: false,
       // The kernel shares the connections out among the threads that listen.
       reusePort: threads > 1,
@@ -65,9 +59,15 @@ export function listen(options: ListenOptions, pipeline: Pipeline) {
     closeLater: (request: Request) => server.timeout(request, closeLaterSeconds),
     stop: (isAbrupt?: boolean) => server.stop(isAbrupt),
     /**
-     * Each connection ends with its next response. Resolves once clients have had time to see that.
-     * Requests look at the clock, too: while they arrive without end, no timer fires.
+     * Asked for each response, even of requests in flight when closing began. Looks at the clock,
+     * because no timer fires while requests arrive without end.
      */
+    areClosing(): boolean {
+      if (closingAtMs === undefined) return false;
+      if (performance.now() - closingAtMs > closingMs) closing.resolve();
+      return true;
+    },
+    /** Each connection ends with its next response. Resolves once clients have had time for it. */
     closeAfterResponses(): Promise<void> {
       closingAtMs = performance.now();
       setTimeout(closing.resolve, closingMs);

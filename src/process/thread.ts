@@ -77,6 +77,7 @@ async function startServing(
   const server = listen(config, pipeline);
   connections.disconnect = server.disconnect;
   connections.closeLater = server.closeLater;
+  connections.areClosing = server.areClosing;
   const tasks = startThreadTasks(parts, config.intervals, log);
   // What each thread counts goes to all others: any of them may be asked for the metrics.
   const channel = new BroadcastChannel(config.metricsChannel);

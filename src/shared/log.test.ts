@@ -4,7 +4,7 @@ import { createLog, type Log, type LogFormat, type LogLevel, type RequestLine } 
 
 const line: RequestLine = {
   ...{ method: "GET", route: "/plants", status: 200, durationMs: 1.234567 },
-  ...{ user: "alice", garden: "alice", requestId: "r-1" },
+  ...{ caller: { user: "alice", garden: "alice" }, requestId: "r-1" },
 };
 
 /** What a log writes until it is flushed. */
@@ -18,9 +18,12 @@ function logged(format: LogFormat, level: LogLevel, use: (log: Log) => void): st
 
 test.each([
   [{}, "alice"],
-  [{ garden: "team" }, "alice in team"],
-  [{ user: undefined, garden: undefined }, "-"],
-  [{ tokenId: "4fQz", tokenError: "scope" }, "alice (token 4fQz) token: scope"],
+  [{ caller: { user: "alice", garden: "team" } }, "alice in team"],
+  [{ caller: undefined }, "-"],
+  [
+    { caller: { user: "alice", garden: "alice", tokenId: "4fQz" }, tokenError: "scope" },
+    "alice (token 4fQz) token: scope",
+  ],
 ])("a request with %p is one line of text: %s", (change, who) => {
   const text = logged("text", "info", (log) => log.request("info", { ...line, ...change }));
   expect(text).toMatch(/^\d\d:\d\d:\d\d {2}/);

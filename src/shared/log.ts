@@ -7,15 +7,20 @@ const logLevels = ["debug", "info", "warn", "error"] as const;
 
 export type LogLevel = (typeof logLevels)[number];
 
+export interface LoggedCaller {
+  readonly user: string;
+  readonly garden: string;
+  /** Which token it was; absent for a JWT without a `jti`. */
+  readonly tokenId?: string | undefined;
+}
+
 export interface RequestLine {
   readonly method: string;
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
-  readonly user: string | undefined;
-  readonly garden: string | undefined;
-  /** Which token it was; absent for a JWT without a `jti`. */
-  readonly tokenId?: string | undefined;
+  /** Absent if it isn't known. */
+  readonly caller: LoggedCaller | undefined;
   /** Why a JWT was refused: the claim or the part of it. */
   readonly tokenError?: string | undefined;
   readonly requestId: string;
@@ -82,14 +87,13 @@ export function createLog(
 const jsonLines = {
   /** By hand: it is on the path of every request, and most of it needs no quoting. */
   request(nowMs: number, level: LogLevel, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, tokenId, requestId, traceId } = line;
-    const id = tokenId === undefined ? "" : `,"tokenId":${quote(tokenId)}`;
+    const { method, route, status, durationMs, caller, requestId, traceId } = line;
+    const who = caller === undefined ? "" : jsonOfCaller(caller);
     const reason = line.tokenError === undefined ? "" : `,"tokenError":${quote(line.tokenError)}`;
     const trace = traceId === undefined ? "" : `,"traceId":"${traceId}"`;
-    const who = user === undefined ? "" : `,"user":${quote(user)},"garden":${quote(garden ?? "")}`;
     return (
       `{"time":"${isoTime(nowMs)}","level":"${level}","event":"request","method":"${method}",` +
-      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who}${id}${reason},` +
+      `"route":"${route}","status":${status},"durationMs":${toThousandths(durationMs)}${who}${reason},` +
       `"requestId":"${requestId}"${trace}}`
     );
   },
@@ -97,6 +101,20 @@ const jsonLines = {
     return JSON.stringify({ time: isoTime(nowMs), level, event, ...fields }, showError);
   },
 };
+
+/** Rendered once for each cached token: many lines have the same caller. */
+const renderedCallers = new WeakMap<LoggedCaller, string>();
+
+function jsonOfCaller(caller: LoggedCaller): string {
+  let text = renderedCallers.get(caller);
+  if (text === undefined) {
+    const { user, garden, tokenId } = caller;
+    const id = tokenId === undefined ? "" : `,"tokenId":${quote(tokenId)}`;
+    text = `,"user":${quote(user)},"garden":${quote(garden)}${id}`;
+    renderedCallers.set(caller, text);
+  }
+  return text;
+}
 
 function quote(text: string): string {
   return /^[\w.@-]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
@@ -126,9 +144,10 @@ function isoTime(nowMs: number): string {
 const textLines = {
   /** The status shows how important it is. */
   request(nowMs: number, _level: LogLevel, line: RequestLine): string {
-    const { method, route, status, durationMs, user, garden, tokenId, tokenError } = line;
-    const caller = user === garden ? user : `${user} in ${garden}`;
-    const parts = [caller, tokenId && `(token ${tokenId})`, tokenError && `token: ${tokenError}`];
+    const { method, route, status, durationMs, caller, tokenError } = line;
+    const { user, garden, tokenId } = caller ?? {};
+    const name = user === garden ? user : `${user} in ${garden}`;
+    const parts = [name, tokenId && `(token ${tokenId})`, tokenError && `token: ${tokenError}`];
     const who = parts.filter(Boolean).join(" ") || "-";
     const took = `${durationMs.toFixed(1)} ms`;
     return `${clockTime(nowMs)}  ${method} ${route === "none" ? "-" : route} ${status}  ${took}  ${who}  ${line.requestId}`;
