@@ -156,10 +156,7 @@ function run(exchange: Exchange, operation: Operation): MaybePromise<Reply> {
     : andThen(reply, (fresh) => addToCache(exchange, fresh, version));
 }
 
-async function runOnceBodyIsRead(
-  exchange: Exchange,
-  operation: OperationWithBody,
-): Promise<Reply> {
+async function runOnceBodyIsRead(exchange: Exchange, operation: OperationWithBody): Promise<Reply> {
   const input = await readInputWithBody(operation, exchange);
   // The token must still be valid when the body has arrived.
   await exchange.checkToken();

@@ -122,6 +122,16 @@ test("a group has the writes of one commit's time in order, and resolves each af
   expect(committed).toEqual([1, 3]);
 });
 
+test("the next write of a client that is alone doesn't wait for the end of the tick", async () => {
+  const { send, end, groups } = create();
+  const first = send(1);
+  await ticks();
+  await end(ok);
+  await first;
+  void send(2);
+  expect(groups()).toEqual([[1], [2]]);
+});
+
 test("a group has a bound, and so have each garden's text, and its writes while others wait", async () => {
   const { group, send, sendAll, begin, end, groups } = create();
   await begin();
@@ -255,7 +265,10 @@ describe("writes to a garden that somebody else holds", () => {
     commits[1]?.succeed();
     expect(await first).toBe(10);
     await group.drain();
+    const next = send(12);
     const later = sendAll(11, 20);
+    commits.at(-1)?.succeed();
+    expect(await next).toBe(12);
     await ticks();
     expect(groups().at(-1)).toEqual([11, 20]);
     commits.at(-1)?.succeed();

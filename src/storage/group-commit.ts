@@ -50,6 +50,8 @@ export class GroupCommit implements WriteQueue {
   readonly #waiting: FairQueue<WaitingWrites>;
   readonly #held: HeldGardens;
   #isBusy = false;
+  /** Whether the last group had more than one request. */
+  #hadCompany = true;
   /** Whether the commit under way is past its deadline. */
   #isStuck = false;
   /** Groups that are not fully settled yet. */
@@ -122,7 +124,8 @@ export class GroupCommit implements WriteQueue {
 
   async #commitAll(): Promise<void> {
     try {
-      await endOfTick();
+      // So that all requests that this tick brings share a commit. A lone client needn't wait.
+      if (this.#hadCompany) await endOfTick();
       while (this.#waiting.length > 0) await this.#commitNext();
     } finally {
       // Even if the observer throws: otherwise nothing would ever be committed again.
@@ -132,6 +135,7 @@ export class GroupCommit implements WriteQueue {
 
   async #commitNext(): Promise<void> {
     const { entries } = this.#takeGroup();
+    this.#hadCompany = entries.length > 1;
     this.observer.onStart?.(this.now() - (entries[0]?.queuedAtMs ?? 0));
     this.#refuseLate(overloaded);
     let timer = setTimeout(() => {

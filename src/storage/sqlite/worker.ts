@@ -54,6 +54,8 @@ let connection:
   | undefined;
 let versions = new GardenVersions();
 let waiting: WaitingRequest[] = [];
+/** Whether the last commit was shared by several requests. */
+let hadCompany = false;
 
 /** Connects, unless there is a connection. Never to another file that has taken the name. */
 function openWriter(): Writer {
@@ -161,6 +163,7 @@ function checkFile(file: string): Contents {
 function commitWaiting(): void {
   const requests = waiting;
   waiting = [];
+  hadCompany = requests.length > 1;
   if (requests.length > 0) commit(requests);
 }
 
@@ -227,7 +230,9 @@ function listenTo(port: Port): void {
   port.onmessage = ({ data: request }: MessageEvent<WorkerRequest>) => {
     if (request.kind === "apply") {
       waiting.push({ port, writes: unpack<Write>(request.writes) });
-      if (waiting.length === 1) setImmediate(commitWaiting);
+      if (waiting.length > 1) return;
+      if (hadCompany) setImmediate(commitWaiting);
+      else commitWaiting();
       return;
     }
     // Replies go out in the order of the requests.
