@@ -14,6 +14,7 @@ export interface Cell {
   /** From the lowest round to the highest, as a share of the median. */
   readonly spread?: number;
   readonly p99Ms?: number;
+  readonly cpuUsPerResponse?: number;
   readonly othersCpuShare?: number;
   /** The sum of all rounds. */
   readonly failures?: number;
@@ -75,6 +76,7 @@ export async function measureScenario(
         ? { value: readMegabytes(server.pid, "VmHWM") }
         : summarize(rounds.map((round) => round.responsesPerSecond * plants))),
       p99Ms: medianOf(rounds.map((round) => round.p99Ms)),
+      cpuUsPerResponse: medianOf(rounds.map((round) => round.cpuUsPerResponse)),
       othersCpuShare: medianOf(rounds.map((round) => round.othersCpuShare)),
       failures: rounds.reduce((sum, { failures }) => sum + failures, 0),
     }));

@@ -84,6 +84,22 @@ export function readMegabytes(pid: number, field: "VmRSS" | "VmHWM"): number {
 /** The unit of /proc/stat, the same on all common Linux systems. */
 const ticksPerSecond = 100;
 
+/** The fields of /proc/PID/stat from the state on. See proc(5): before them are the id and the name. */
+function readStat(pid: number | string): number[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name may contain blanks.
+  return stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .map(Number);
+}
+
+/** The processor time that a process has taken, with all its threads. */
+export function readCpuSeconds(pid: number): number {
+  const [user = 0, system = 0] = readStat(pid).slice(11, 13);
+  return (user + system) / ticksPerSecond;
+}
+
 /**
  * The processor time that others have taken: that of the machine, including what its host took,
  * without this process and all it has started.
@@ -93,12 +109,7 @@ export function readOthersCpuSeconds(): number {
   for (const entry of readdirSync("/proc")) {
     if (!/^\d+$/.test(entry)) continue;
     try {
-      const stat = readFileSync(`/proc/${entry}/stat`, "utf8");
-      // See proc(5). The name may contain blanks; after it come the state, the parent, and so on.
-      const fields = stat
-        .slice(stat.lastIndexOf(")") + 2)
-        .split(" ")
-        .map(Number);
+      const fields = readStat(entry);
       // User and system time, of the process and of its children that have ended.
       const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15);
       const ticks = user + system + childUser + childSystem;

@@ -17,7 +17,8 @@ export interface Results {
 export function renderReport(results: Results): string {
   const headline = renderHeadline(results);
   const sentences = headline === undefined ? [] : [headline, ...renderStanding(results), ""];
-  return [...sentences, ...renderTable(results), "", ...describeRun(results), ""].join("\n");
+  const tables = [...renderTable(results), "", ...renderCpuTable(results)];
+  return [...sentences, ...tables, ...describeRun(results), ""].join("\n");
 }
 
 /**
@@ -121,6 +122,25 @@ function renderTable(results: Results): string[] {
     const p99 = unit ? "" : (cell.p99Ms?.toFixed(1) ?? "");
     table.push([title, renderCell(cell), p99, ...compared]);
   }
+  return layOut(table);
+}
+
+/** What a response costs, however many of them share the processors. */
+function renderCpuTable(results: Results): string[] {
+  const { contenders } = results;
+  const measured = rows.filter(({ name }) =>
+    contenders.some((one) => findCell(results, name, one.name)?.cpuUsPerResponse),
+  );
+  if (measured.length === 0) return [];
+  const table = [["processor time per response in µs", ...contenders.map(({ title }) => title)]];
+  for (const { name, title } of measured) {
+    const cells = contenders.map((one) => findCell(results, name, one.name)?.cpuUsPerResponse);
+    table.push([title, ...cells.map((us) => (us === undefined ? "" : format(us)))]);
+  }
+  return [...layOut(table), ""];
+}
+
+function layOut(table: string[][]): string[] {
   const widthOf = (column: number) => Math.max(...table.map((row) => row[column]?.length ?? 0));
   const pad = (text: string, column: number) =>
     column === 0 ? text.padEnd(widthOf(0)) : text.padStart(widthOf(column));

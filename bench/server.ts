@@ -3,7 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pickPorts } from "../test/processes.ts";
 import type { Contender, Data, Size } from "./contenders.ts";
-import { readOthersCpuSeconds, run, startProcess, waitUntilReady, workspace } from "./processes.ts";
+import {
+  readCpuSeconds,
+  readOthersCpuSeconds,
+  run,
+  startProcess,
+  waitUntilReady,
+  workspace,
+} from "./processes.ts";
 import {
   type Action,
   checkResponse,
@@ -18,6 +25,8 @@ export interface Round {
   readonly p99Ms: number;
   /** Responses with another status, lost connections and timeouts. */
   readonly failures: number;
+  /** The contender's, without its database server. */
+  readonly cpuUsPerResponse: number;
   /** Of one core, by processes that have no part in this. */
   readonly othersCpuShare: number;
 }
@@ -112,6 +121,7 @@ export class Server {
     writeFileSync(planPath, `return ${toLua(plan)}`);
     const load = [`--threads=${threads}`, `--connections=${connections}`, `--duration=${seconds}s`];
     const script = `--script=${join(import.meta.dir, "load.lua")}`;
+    const cpuBefore = this.#readCpuSeconds();
     const othersBefore = readOthersCpuSeconds();
     const startedAtMs = performance.now();
     const output = await run({
@@ -120,14 +130,20 @@ export class Server {
     });
     const elapsedSeconds = (performance.now() - startedAtMs) / 1000;
     const others = readOthersCpuSeconds() - othersBefore;
+    const cpuSeconds = this.#readCpuSeconds() - cpuBefore;
     const figures = JSON.parse(/^FIGURES (.*)$/m.exec(output)?.[1] ?? "null");
     this.#place = figures.used;
     return {
       responsesPerSecond: figures.responses / figures.seconds,
       p99Ms: figures.p99Ms,
       failures: figures.failures,
+      cpuUsPerResponse: (cpuSeconds * 1e6) / figures.responses,
       othersCpuShare: Math.max(0, others / elapsedSeconds),
     };
+  }
+
+  #readCpuSeconds(): number {
+    return this.#instances.reduce((sum, { subprocess }) => sum + readCpuSeconds(subprocess.pid), 0);
   }
 
   async wake(): Promise<void> {
