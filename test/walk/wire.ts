@@ -154,11 +154,14 @@ function describe(received: string, { text: sent, id: sentId, leaveAfter }: Step
   const isGzipped = headers.includes("content-encoding: gzip");
   // The same numbers and hashes don't have the same length, written or compressed.
   const changing = isMetrics || isGzipped ? /^(?:date|content-length): / : /^date: /;
+  // After a refusal, so many chunked bodies a second are dropped, and their connections kept.
+  const isChunked = /\r\ntransfer-encoding: *chunked\r\n/i.test(sent);
+  const isUncertain = (line: string) => isChunked && line === "connection: close";
   const text = leaveAfter === "head" ? "" : toText(body, isGzipped);
   const shown = [
     ...interim.split("\r\n").filter((line) => line.startsWith("HTTP/")),
     statusLine,
-    ...headers.filter((line) => !changing.test(line)).toSorted(),
+    ...headers.filter((line) => !changing.test(line) && !isUncertain(line)).toSorted(),
     "",
     isMetrics ? withoutNumbers(text) : text,
   ].join("\n");
