@@ -65,7 +65,7 @@ export function refusedToken(tokenError?: string): PlantStoreError {
   return new PlantStoreError("unauthenticated", message, { tokenError });
 }
 
-/** A request with more is refused for these; finding them all could take milliseconds. */
+/** More errors aren't reported: finding them all could take milliseconds. */
 export const errorsMax = 100;
 
 export function refuse(first: ValidationError, all = [first]): PlantStoreError {

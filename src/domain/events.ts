@@ -3,7 +3,7 @@ import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
 import type { EventPage, EventReader } from "./ports.ts";
 
-/** Of names and tags: bounds what a page takes in memory. */
+/** In characters of names and tags. Bounds what a page takes in memory. */
 const pageCharactersMax = 32 * 1024;
 
 export class Events {

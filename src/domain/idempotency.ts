@@ -50,10 +50,13 @@ export function toBytes(text: string): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** A row while a group of writes uses it. A group reads and stores it once. */
+/** A row of keys, while a group of writes uses it. The group reads it once and stores it once. */
 export class KeyRow {
   readonly rowKey: string;
-  /** Holds a whole row once it grows: allocating for each entry takes longer than writing it. */
+  /**
+   * Has room for a whole row as soon as it grows: allocating for each entry takes longer than
+   * writing it.
+   */
   #bytes: Buffer;
   #length: number;
   expiresAtMs: number;

@@ -13,7 +13,7 @@ import {
 } from "./plant.ts";
 import type { CountedTag, Order, PlantReader } from "./ports.ts";
 
-/** A list that is read step by step. A position is what a list goes on after. */
+/** A list that is read step by step. Its position is the item after which it goes on. */
 export interface Scan<Item, Position> {
   /** A search and a count look at more plants than they list. */
   readonly kind: "list" | "search" | "count";
@@ -21,8 +21,8 @@ export interface Scan<Item, Position> {
   readonly position: Position | undefined;
   positionOf(item: Item): Position;
   /**
-   * Looks at up to `looksMax` plants, and lists what it finds: fewer items if they have more than
-   * `charactersMax`, but at least one. A step that fails can be tried again.
+   * Looks at up to `looksMax` plants and returns the items that it finds, fewer if they have more
+   * than `charactersMax` characters, but at least one. A step that fails can be tried again.
    */
   next(looksMax: number, charactersMax?: number): MaybePromise<Step<Item>>;
 }
@@ -31,7 +31,7 @@ export interface Step<Item> {
   readonly items: readonly Item[];
   /** How many plants it looked at. */
   readonly looks: number;
-  /** True only if the list surely ends here. */
+  /** Whether the list ends here. False if that isn't certain. */
   readonly isLast: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface PlantQuery {
   readonly search?: string | undefined;
 }
 
-/** Roughly how many characters a tag's count has. */
+/** Roughly how many characters the count of a tag has as JSON. */
 const countCharactersMax = 16;
 
 /** All plants of a garden, or those with a tag. A step is read at one moment. */
@@ -112,7 +112,10 @@ export function scanTags(
   after: string | undefined,
 ): Scan<TagCount, string> {
   let position = after;
-  /** A tag with more plants than a step counts: how many so far, and the last of them. */
+  /**
+   * A tag that has more plants than one step counts: how many were counted so far, and the last of
+   * them.
+   */
   let unfinished: CountedTag | undefined;
   return {
     kind: "count",
@@ -128,12 +131,12 @@ export function scanTags(
       const looks = found.reduce((sum, { plants }) => sum + plants, 0);
       const isEnd = looks < looksMax;
       const counts = unfinished ? continueCount(unfinished, found) : [...found];
-      // Of the last tag, the next step may find more plants.
+      // The next step may find more plants of the last tag.
       const isLastOpen = !isEnd && counts.at(-1)?.lastId !== plantIdMax;
       const open = isLastOpen ? counts.pop() : undefined;
       const items = takeCounts(counts, charactersMax);
       position = items.at(-1)?.tag ?? position;
-      // After other tags, it's counted again from its first plant, in one statement.
+      // If other tags came before it, count it again from its first plant, in one statement.
       unfinished = counts.length === 0 ? open : undefined;
       return { items, looks, isLast: isEnd && items.length === counts.length };
     },

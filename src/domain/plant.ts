@@ -8,10 +8,13 @@ export type PlantId = bigint;
 
 export const plantIdMin: PlantId = -(2n ** 63n);
 export const plantIdMax: PlantId = 2n ** 63n - 1n;
-/** The highest id that the service assigns. Ids above it that clients chose don't matter to it. */
+/**
+ * The highest id that the service assigns. Higher ids, which clients chose, don't affect the next
+ * one.
+ */
 export const assignedIdMax: PlantId = 2n ** 52n;
 
-/** What a plant says, besides its id. All of it is text, and what isn't sent is empty. */
+/** The fields of a plant besides its id. All are text, and empty if they aren't sent. */
 export const contentFields = ["name", "tag"] as const;
 
 export type PlantContent = Readonly<Record<(typeof contentFields)[number], string>>;
@@ -25,7 +28,7 @@ export const codePointsMax = { name: 200, tag: 100 } satisfies Record<keyof Plan
 export const contentCharactersMax =
   2 * Object.values(codePointsMax).reduce((sum, max) => sum + max);
 
-/** Counts code points only where the cheaper count of UTF-16 units cannot settle the question. */
+/** Counts code points only if the number of UTF-16 units, which is cheaper, doesn't settle it. */
 function hasCodePointsAtMost(text: string, max: number): boolean {
   return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 }
@@ -120,7 +123,7 @@ export function contentOf({ name, tag }: PlantContent): PlantContent {
   return { name, tag };
 }
 
-/** With its id as it's kept, or as it's sent. */
+/** The plant with this id, in the form that the caller needs. */
 export function withId<Id>(
   id: Id,
   { name, tag }: PlantContent,
@@ -128,7 +131,7 @@ export function withId<Id>(
   return { id, name, tag };
 }
 
-/** One text for each field: a tuple that isn't compiled if one is missing. */
+/** One text for each field. A tuple that lacks one doesn't compile. */
 export type ContentValues = TextPerField<typeof contentFields>;
 type TextPerField<Fields> = { -readonly [Index in keyof Fields]: string };
 
@@ -136,7 +139,10 @@ export function isSameContent(one: PlantContent, other: PlantContent): boolean {
   return contentFields.every((field) => one[field] === other[field]);
 }
 
-/** The plant's content, where all its fields are named; else `never`, so nothing compiles. */
+/**
+ * `PlantContent` if all fields are named, else `never`, so that code that forgets a field doesn't
+ * compile.
+ */
 type Whole<Named extends keyof PlantContent> = [keyof PlantContent] extends [Named]
   ? PlantContent
   : never;
@@ -150,7 +156,7 @@ const addedFields = contentFields.slice(2);
 
 /**
  * What hashes of a plant are made of. Never change it for a plant with a name and a tag: a retry
- * after an upgrade must have the same hash. So later fields count only where they aren't empty.
+ * after an upgrade must get the same hash. So a later field counts only if it isn't empty.
  */
 export function hashedContent(plant: PlantContent): unknown[] {
   const hashed: unknown[] = [plant.name, plant.tag];

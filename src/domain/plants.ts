@@ -246,7 +246,7 @@ export function storedCharacters(write: Write): number {
   return countCharacters(write);
 }
 
-/** Whatever the storage says of one slice, others are stored or deleted. */
+/** The storage may say that nothing of this slice was changed. Earlier slices were. */
 function toPartialFailure(error: unknown, done: string): PlantStoreError {
   const message = `The database failed during this request. Some of the plants may have been ${done}`;
   return new PlantStoreError("unavailable", message, { cause: error });

@@ -105,7 +105,7 @@ export interface PlantReader {
    */
   countByTag(garden: string, from: TagPosition, count: number): Promise<readonly CountedTag[]>;
 
-  /** Exactly how many plants the garden holds now: in the same time, however many there are. */
+  /** The exact number of plants in the garden now. Takes the same time for any number. */
   countPlants(garden: string): Promise<number>;
 }
 
@@ -123,9 +123,9 @@ export interface GardenEvent {
 
 export interface EventReader {
   /**
-   * The first `count` events of the garden after `after` (from the oldest on, if absent), fewer
-   * where their names and tags have more characters than `charactersMax`, but at least one. And the
-   * number of its last event, read no later than the events.
+   * The first `count` events of the garden after `after`; without it, from the oldest on. Fewer if
+   * their names and tags have more than `charactersMax` characters, but at least one. Also the
+   * number of the garden's last event, read no later than the events.
    */
   readEvents(
     garden: string,
@@ -134,7 +134,7 @@ export interface EventReader {
     charactersMax: number,
   ): Promise<EventPage>;
 
-  /** Which of these gardens now have a different last event, and its number. */
+  /** The gardens whose last event has changed, each with its number. */
   findNewEvents(lastEvents: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -145,8 +145,8 @@ export interface EventPage {
 
 export interface ListOptions {
   /**
-   * Fewer plants where their names and tags together have more characters than this, as the engine
-   * counts them (code points or UTF-16 units), but at least one.
+   * Stop before the names and tags have more characters than this, as the engine counts them (code
+   * points or UTF-16 units), but return at least one plant.
    */
   readonly charactersMax?: number | undefined;
   /** Only plants with exactly this tag. */
@@ -205,14 +205,14 @@ export interface PlantStorage extends PlantReader, EventReader {
    */
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
-  /** Absent if no other process can hold a garden for itself. */
+  /** Absent if other processes can't hold gardens. */
   readonly shared?: SharedStorage;
 
   /**
-   * Differs after any change in the garden. Undefined while a commit that may change it is under
-   * way, and where asking for it costs as much as reading. Ask first, then read: what you read is
-   * current while the version stays the same. Every `apply` that has
-   * returned in this process counts at once; other processes' writes may take a second.
+   * Differs after any change in the garden. Read it before you read plants: they are current as
+   * long as it stays the same. It counts every `apply` that has returned in this process at once,
+   * and other processes' writes within a second. Undefined while a commit that may change the
+   * garden is under way, and on engines where reading it costs as much as reading plants.
    */
   version(garden: string): number | undefined;
 
@@ -220,23 +220,22 @@ export interface PlantStorage extends PlantReader, EventReader {
   forgetKeys(nowMs: number): Promise<boolean>;
 
   /**
-   * Looks at a bounded number of gardens after `after`, in the order of their names. In each, it
-   * forgets events from before `beforeMs` and, with a quota, all but the last ones: as many as the
-   * garden may have keys. In small transactions. Returns the last of these gardens; absent if there
-   * are no more.
+   * Forgets old events of a bounded number of gardens, those after `after` by name: events from
+   * before `beforeMs` and, with a quota, all but as many as the garden may have keys. Uses small
+   * transactions. Returns the name of the last of these gardens; absent if there are no more.
    */
   forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }
 
-/** How gardens are written that another process may hold, to commit to them or for longer. */
+/** Writes to gardens that another process may be holding, for a commit or for longer. */
 export interface SharedStorage {
-  /** How many calls of `apply` may wait for a garden at the same time. */
+  /** How many calls of `apply` with `untilMs` may run at the same time. */
   readonly waitsMax: number;
 
   /**
-   * Like `PlantStorage.apply`, but passes over the writes of gardens that another process holds, soon:
-   * their outcomes are undefined. With `untilMs`, by `performance.now()`, all writes are of one
-   * garden: it waits for that, not after that time and no longer than a second.
+   * Like `PlantStorage.apply`, but doesn't wait for gardens that another process holds: the
+   * outcomes of their writes are undefined. With `untilMs` (by `performance.now()`), all writes are
+   * of one garden, and it waits for that garden until then, a second at most.
    */
   apply(writes: readonly Write[], untilMs?: number): Promise<readonly (Outcome | undefined)[]>;
 }

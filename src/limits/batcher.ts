@@ -1,6 +1,6 @@
 /**
- * Sends requests that wait at the same time as one batch. A batch starts after all of its requests,
- * so a read sees everything that was acknowledged before it.
+ * Sends requests that wait at the same time as one batch. A batch starts after all of its requests
+ * have arrived, so a read sees everything that was acknowledged before it.
  */
 import { deadline } from "../shared/promises.ts";
 import { RefusingQueue } from "./fair-queue.ts";
@@ -9,8 +9,8 @@ import { endOfTick, gather } from "./ticks.ts";
 /** Bounds how long the results of one batch hold up the event loop. */
 const batchMax = 64;
 /**
- * While a batch is under way, requests gather for the next one, so that batches are large. A batch
- * that takes longer than this no longer holds up the others.
+ * While a batch is under way, requests gather for the next one, so that batches are large. If a
+ * batch takes longer than this, the next one starts anyway.
  */
 const patienceMs = 20;
 

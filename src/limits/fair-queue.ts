@@ -1,6 +1,6 @@
 /**
- * A queue for each garden, served in turn: if a garden gets a thousand requests, they wait for each
- * other, and nobody else does.
+ * A queue for each garden, served in turn. If a garden gets a thousand requests, they wait for each
+ * other and hold up nobody else.
  */
 import type { PlantStoreError } from "../domain/errors.ts";
 import { lateAfterMs, overloaded } from "./overload.ts";
@@ -38,7 +38,10 @@ export class FairQueue<Item> {
     this.length++;
   }
 
-  /** Removes the first item of the garden whose turn it is, passing over what doesn't fit. */
+  /**
+   * Removes the first item of the garden whose turn it is. Skips gardens whose first item doesn't
+   * fit.
+   */
   shift(fits: (garden: string, item: Item) => boolean = () => true): QueueEntry<Item> | undefined {
     for (const [garden, queue] of this.#queues) {
       const entry = queue[0];
@@ -52,7 +55,10 @@ export class FairQueue<Item> {
     return undefined;
   }
 
-  /** Removes what has waited too long, the oldest of each garden first, unless it `mayWait`. */
+  /**
+   * Removes items that have waited too long, the oldest of each garden first, unless they
+   * `mayWait`.
+   */
   removeLate(mayWait: (item: Item) => boolean): QueueEntry<Item>[] {
     const removed: QueueEntry<Item>[] = [];
     for (const [garden, queue] of this.#queues) {

@@ -52,7 +52,7 @@ interface Bucket {
 
 export class RateLimiter {
   readonly #windowSeconds: number;
-  /** Time is counted in units so small that a request costs a whole number of them. */
+  /** Time is counted in small units, so that a request costs a whole number of them. */
   readonly #cost: number;
   readonly #capacity: number;
   readonly #unitsPerMs: number;

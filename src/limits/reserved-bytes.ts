@@ -37,7 +37,7 @@ export class Reservation {
 
   /** Returns whether there was room. A negative number gives bytes back. */
   tryAdd(bytes: number): boolean {
-    // A closed one stops a body that is still arriving after its request was refused.
+    // A body may still be arriving after its request was refused. It stops here.
     if (!this.#isOpen || !this.all.tryChange(this.queue, bytes)) return false;
     this.#bytes += bytes;
     return true;

@@ -28,7 +28,10 @@ type Resume = (isLate: boolean) => void;
 export class Scheduler {
   readonly #waiting = new FairQueue<Resume>(() => this.now() - this.#stalledMs);
   #ending: (() => void)[] = [];
-  /** How long the process has stood still: nobody who waits then is held up by others. */
+  /**
+   * How long the process has stood still. Nobody is to blame for that time, so it makes no request
+   * late.
+   */
   #stalledMs = 0;
   #isScheduled = false;
   #scheduledAtMs = Number.NEGATIVE_INFINITY;
@@ -45,8 +48,8 @@ export class Scheduler {
   }
 
   /**
-   * Resolves when it's this garden's turn, to whether the slice waited longer than a request may.
-   * What has begun, such as a long list, ignores that and goes on.
+   * Resolves when it's this garden's turn. The result says whether the slice has waited longer than
+   * a request may. Work that has begun, such as a long list, ignores that and goes on.
    */
   turn(garden: string): Promise<boolean> {
     if (!this.#isScheduled) this.#schedule(this.now());
@@ -54,8 +57,8 @@ export class Scheduler {
   }
 
   /**
-   * Resolves at the end of this tick, or of the next ones if thousands wait. For responses that are
-   * ready: nothing may wait there that takes long.
+   * Resolves at the end of this tick, or of a later one if thousands wait. Only for responses that
+   * are ready: whatever waits here must be quick.
    */
   endOfTick(): Promise<void> {
     if (!this.#isScheduled) this.#schedule(this.now());
@@ -84,9 +87,9 @@ export class Scheduler {
   };
 
   /**
-   * Runs slices until none is left or their time is over. One by one: if thousands of responses
-   * that overtake their requests' bodies settle together, the runtime recurses until the stack
-   * overflows.
+   * Runs slices until none is left or their time is over. They run one by one: if thousands of
+   * responses overtake their requests' bodies and settle together, the runtime recurses until the
+   * stack overflows.
    */
   #runSlices(takeNext: () => (() => void) | undefined): void {
     const startMs = this.now();

@@ -1,6 +1,6 @@
 /**
- * Bounds how much runs at the same time, in all and for each garden. What doesn't fit waits, garden
- * by garden.
+ * Bounds how much runs at the same time, in total and for each garden. The rest waits, garden by
+ * garden.
  */
 import type { MaybePromise } from "../shared/promises.ts";
 import { RefusingQueue } from "./fair-queue.ts";

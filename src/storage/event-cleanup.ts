@@ -1,6 +1,6 @@
 /**
- * Forgets events that are too old, or more than a garden with a quota keeps: on every engine with
- * the same statements, and in steps that hold up nobody.
+ * Forgets events that are too old, and in a garden with a quota, events beyond its maximum. Both
+ * engines use these statements, in small steps.
  */
 import { historyMaxOf } from "../domain/rules.ts";
 
@@ -9,8 +9,8 @@ export const forgottenMax = 1_000;
 const gardensPerStep = 500;
 
 /**
- * By how much the numbers of events jump where what came before is gone: after a garden was
- * deleted, and after a backup was restored. Every position from before is `gone` then.
+ * How many event numbers are skipped when a history ends: after a garden was deleted, and after a
+ * backup was restored. Every earlier position is `gone` then.
  */
 export const skippedEvents = 1_000_000;
 

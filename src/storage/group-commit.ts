@@ -218,7 +218,7 @@ export class GroupCommit implements WriteQueue {
     const durationMs = untilMs === undefined ? this.now() - startedAtMs : undefined;
     this.observer.onCommit?.(applied, durationMs);
     this.#settle(group, ({ item }, index) => {
-      // Those of an entry are all there, or none of them is.
+      // An entry has all of its outcomes or none.
       if (outcomeOf(index)) item.resolve(outcomes as readonly Outcome[], starts[index] as number);
     });
     return held;

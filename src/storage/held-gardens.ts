@@ -30,7 +30,7 @@ interface Commits {
 
 interface Lane {
   readonly garden: string;
-  /** The oldest first, without those of an attempt under way. */
+  /** The oldest first. Entries of the current attempt aren't in it. */
   waiting: WaitingEntry[];
   characters: number;
   isAttempting: boolean;

@@ -1,6 +1,6 @@
 /**
- * A storage as a whole: how it is opened, shared and closed. What the domain needs of it is in
- * domain/ports.ts.
+ * What a storage is besides what the domain needs of it (domain/ports.ts): how it is opened, shared
+ * and closed.
  */
 import { PlantStoreError } from "../domain/errors.ts";
 import { type PlantId, plantIdMax, plantIdMin } from "../domain/plant.ts";
@@ -19,7 +19,7 @@ export interface Storage extends PlantStorage, TokenStorage, GardenStorage {
   /** What another thread of this process needs to open the same storage. */
   share(): StorageShare;
 
-  /** Finishes what is under way and lets go of everything. */
+  /** Finishes work under way, then closes connections and files. */
   close(): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export interface GardenStorage {
 
   /**
    * Deletes everything in the garden: plants, events and keys. Its row stays, with its counters, so
-   * that ids go on, and nobody takes later events for earlier ones. If it fails midway, the
-   * garden's counts are exact; call it again.
+   * that new ids and event numbers are higher than any before. If it fails midway, the garden's
+   * counts are exact; call it again.
    */
   deleteGarden(garden: string): Promise<void>;
 }
@@ -121,16 +121,22 @@ export const defaultConnectionLimits: ConnectionLimits = {
   statementTimeoutMs: 5_000,
 };
 
-/** How often a process looks for what others have written, at the latest. */
+/** How often, at least, a process looks for writes of other processes. */
 export const otherProcessesMs = 1_000;
 
-/** Where a service tries whether it can write. No caller has it: names hold no line break. */
+/**
+ * The garden of test writes, which show whether commits work. No caller has it: names hold no line
+ * break.
+ */
 export const trialGarden = "\n";
 
 /** How long a storage that is being closed may take to finish what is under way. */
 export const closeMs = 2_000;
 
-/** Fails, in words that follow "Cannot open …: ", unless it is the newest; 0 is an empty store. */
+/**
+ * Fails unless the schema is the newest, in words that follow "Cannot open …: ". 0 is an empty
+ * store.
+ */
 export function checkSchema(found: number, newest: number): void {
   if (found === newest || found === 0) return;
   const reason =
@@ -140,7 +146,7 @@ export function checkSchema(found: number, newest: number): void {
   throw new PlantStoreError("unavailable", reason);
 }
 
-/** Where a read goes on after an id; absent after the last possible one. */
+/** The first id to read after `after`; absent after the last possible one. */
 export function idAfter(after: PlantId | undefined, order: Order = "asc"): PlantId | undefined {
   if (order === "desc") {
     if (after === undefined) return plantIdMax;

@@ -1,4 +1,4 @@
-/** Writes that wait, and which of them fit into one commit. */
+/** Waiting writes, and which of them fit into one commit. */
 
 import { sliceCharactersMax } from "../domain/plants.ts";
 import type { Outcome, Write } from "../domain/ports.ts";
@@ -7,7 +7,7 @@ import type { QueueEntry } from "../limits/fair-queue.ts";
 /** While other gardens wait, one garden has at most `slicePlantsMax` of them. */
 export const groupWritesMax = 1_024;
 
-/** One request's writes, or those of a slice of a bulk. */
+/** The writes of one request, or of one slice of a bulk. */
 export interface WaitingWrites {
   readonly garden: string;
   readonly writes: readonly Write[];
@@ -15,7 +15,7 @@ export interface WaitingWrites {
   readonly characters: number;
   /** Whether earlier writes of the same request are committed already. */
   readonly isContinued: boolean;
-  /** Takes the outcomes of the whole group, and where its own begin. */
+  /** Gets the outcomes of the whole group, and the index of this entry's first one. */
   readonly resolve: (outcomes: readonly Outcome[], from: number) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -26,12 +26,14 @@ export type WaitingEntry = QueueEntry<WaitingWrites>;
 export class WriteGroup {
   readonly entries: WaitingEntry[] = [];
   #writes = 0;
-  /** By garden, how much the group has of it. */
+  /** How much of each garden the group has. */
   readonly #gardens = new Map<string, { writes: number; characters: number }>();
 
   constructor(private readonly gardenWritesMax: number) {}
 
-  /** The first of all always fits, and the first of each garden if the group has room for it. */
+  /**
+   * The first entry always fits. So does the first of each garden, if the group has room for it.
+   */
   readonly fits = (garden: string, { writes, characters }: WaitingWrites): boolean => {
     if (this.entries.length > 0 && this.#writes + writes.length > groupWritesMax) return false;
     const own = this.#gardens.get(garden);

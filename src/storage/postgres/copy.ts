@@ -20,7 +20,7 @@ export async function fillPostgres(
   limits: ConnectionLimits,
   signal: AbortSignal,
 ): Promise<Contents> {
-  // It may wait for a lock or a standby for as long as it takes.
+  // Waiting for a lock or a standby has no limit here, so a signal cuts the connection.
   const cutOnAbort = (client: Connection) => {
     signal.throwIfAborted();
     signal.addEventListener("abort", () => client.cut());

@@ -9,7 +9,7 @@ export function createEventReader(database: Database): EventReader {
     "SELECT last_event FROM gardens WHERE garden = ?",
   );
   const lastEvent = (garden: string) => Number(findLast.get(garden)?.last_event ?? 0);
-  // `LIMIT +?`: see engine.ts.
+  // `LIMIT +?`: see reader.ts.
   const find = database.query<EventRow, [string, number, number]>(
     `SELECT seq, at_ms, type, user, id, ${contentColumns} FROM events
        WHERE garden = ? AND seq > ? ORDER BY seq LIMIT +?`,

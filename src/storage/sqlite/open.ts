@@ -26,7 +26,7 @@ export const applicationId = 0x504c4e54;
 const busyTimeoutMs = 5_000;
 const busyPauseMs = 10;
 
-/** Checking 1 MiB takes 5 to 9 ms, and nobody should notice a restart. */
+/** Checking 1 MiB takes 5 to 9 ms, and a restart must be quick. */
 const checkedMebibytesMax = 16;
 
 /**
@@ -174,7 +174,7 @@ function look(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** One text for a file, whose `stats` are known, and its WAL files. */
+/** Identifies a file, whose `stats` are known, and its WAL files. */
 export function identify(file: string, stats: Stats | undefined): string {
   const found = [stats, look(`${file}-wal`), look(`${file}-shm`)];
   return found.map((each) => `${each?.dev} ${each?.ino}`).join();

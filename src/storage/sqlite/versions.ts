@@ -1,7 +1,7 @@
 /**
- * Counts the changes of each garden, in memory that all threads share, so that a thread can tell
- * cheaply whether a list that it has cached still stands. Gardens share counts by a hash of their
- * names: at worst a list is read again although nothing in it changed.
+ * Counts the changes of each garden in memory that all threads share, so that a thread can tell
+ * whether its cached list is still current. The hash of a garden's name chooses one of the
+ * counters. Gardens that share one cause needless reads, and no wrong lists.
  */
 import type { Write } from "../../domain/ports.ts";
 
@@ -25,9 +25,9 @@ export class GardenVersions {
   }
 
   /**
-   * Call it before these writes are committed, and the returned function after that, before anyone
-   * gets a response. In between, lists are read but not cached: some clients already see the
-   * writes, and must not get an older list from the cache next.
+   * Call it before these writes are committed. Call the function that it returns after the commit,
+   * before anyone gets a response. In between, lists are read but not cached: some clients already
+   * see the writes, and must not get an older list from the cache next.
    */
   begin(writes: readonly Pick<Write, "garden">[]): () => void {
     const changing = new Set(writes.map(({ garden }) => slotOf(garden)));

@@ -74,7 +74,7 @@ export function pack(items: readonly (Write | Outcome)[]): string {
   return JSON.stringify(packed);
 }
 
-/** In place: copies of all the objects would take longer than parsing them. */
+/** Changes the items in place: copying them would take longer than parsing them. */
 export function unpack<Item extends Write | Outcome>(text: string): Item[] {
   const items: { id?: string | bigint }[] = JSON.parse(text);
   for (const item of items) if (item.id !== undefined) item.id = BigInt(item.id);
@@ -149,7 +149,7 @@ export class WorkerClient {
     return result as Promise<ReturnType<WorkerMethods[Name]>>;
   }
 
-  /** Ends the worker at once, whatever it is doing. */
+  /** Ends the worker at once, even in the middle of its work. */
   terminate(): void {
     this.#isClosed = true;
     if (this.#port instanceof Worker) this.#port.terminate();
@@ -168,7 +168,7 @@ export class WorkerClient {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#port.postMessage(request);
-      // Only after it was sent: otherwise every later reply would go to the wrong request.
+      // After sending: if that fails, every later reply would go to the wrong request.
       this.#waiting.push({ resolve, reject });
     });
   }

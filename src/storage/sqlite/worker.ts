@@ -57,7 +57,7 @@ let waiting: WaitingRequest[] = [];
 /** Whether the last commit was shared by several requests. */
 let hadCompany = false;
 
-/** Connects, unless there is a connection. Never to another file that has taken the name. */
+/** Connects if there is no connection, but never to another file that has taken the name. */
 function openWriter(): Writer {
   checkStillThere(store.path, store.files);
   if (connection) return connection.writer;
@@ -159,7 +159,7 @@ function checkFile(file: string): Contents {
   }
 }
 
-/** Requests that came in during the last commit share the next one, whichever thread sent them. */
+/** Requests that arrived during the last commit share the next one, whichever thread sent them. */
 function commitWaiting(): void {
   const requests = waiting;
   waiting = [];
@@ -200,8 +200,8 @@ function write(writes: readonly Write[]): readonly Outcome[] {
 }
 
 /**
- * SQLite's own count changes with every commit by another connection. After a failure there is none
- * to ask until the next write, so no list counts as current.
+ * SQLite counts the commits of other connections. After a failure there is no connection to ask
+ * until the next write, so no cached list counts as current.
  */
 function noticeOtherProcesses(): void {
   if (!connection) {
