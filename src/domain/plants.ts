@@ -79,7 +79,7 @@ export class Plants {
         : "Send it again with the same Idempotency-Key.";
     const toWrite = (draft: PlantDraft, index: number) =>
       this.#toWrite(caller, draft, idempotencyKey, index);
-    return this.#writeMany(drafts, toWrite, onOutcome, `stored. ${advice}`);
+    return this.#writeMany(drafts, toWrite, onOutcome, { verb: "stored", advice });
   }
 
   /** Fails with `not-found` if the caller's garden holds no such plant. */
@@ -166,36 +166,36 @@ export class Plants {
   async #findMissing(
     ids: readonly PlantId[],
     toWrite: (id: PlantId) => Write,
-    done: "deleted" | "updated",
+    verb: "deleted" | "updated",
   ): Promise<PlantId[]> {
     const missing: PlantId[] = [];
     const note = (_: number, id: PlantId, outcome: Outcome) => {
       if (outcome.kind === "missing") missing.push(id);
     };
-    await this.#writeMany(ids, toWrite, note, `${done}. Send it again: that is safe.`);
+    await this.#writeMany(ids, toWrite, note, { verb, advice: "Send it again: that is safe." });
     return missing;
   }
 
   /**
    * Commits one write for each item, in their order, slice by slice. Fails only if the storage
-   * does: then some of the writes may be `done`.
+   * does. Earlier slices are committed then, which the error says.
    */
   async #writeMany<Item>(
     items: readonly Item[],
     toWrite: (item: Item, index: number) => Write,
     onOutcome: (index: number, item: Item, outcome: Outcome) => void,
-    done: string,
+    words: PartialFailureWords,
   ): Promise<void> {
     let hasChanged = false;
     for (let start = 0, end = 0; start < items.length; start = end) {
       const slice: Write[] = [];
-      for (let characters = 0; end < items.length && hasRoom(slice, characters); end++) {
+      for (let characters = 0; end < items.length && takesMore(slice, characters); end++) {
         const write = toWrite(items[end] as Item, end);
         characters += storedCharacters(write);
         slice.push(write);
       }
       const outcomes = await this.queue.writeAll(slice, start > 0).catch((error) => {
-        throw hasChanged ? toPartialFailure(error, done) : error;
+        throw hasChanged ? toPartialFailure(error, words) : error;
       });
       for (const [offset, outcome] of outcomes.entries()) {
         hasChanged ||= isChange(outcome);
@@ -230,7 +230,7 @@ function preconditionFailed(): PlantStoreError {
   return new PlantStoreError("precondition-failed", message);
 }
 
-function hasRoom(slice: readonly Write[], characters: number): boolean {
+function takesMore(slice: readonly Write[], characters: number): boolean {
   return slice.length < slicePlantsMax && characters < sliceCharactersMax;
 }
 
@@ -246,10 +246,17 @@ export function storedCharacters(write: Write): number {
   return countCharacters(write);
 }
 
-/** The storage may say that nothing of this slice was changed. Earlier slices were. */
-function toPartialFailure(error: unknown, done: string): PlantStoreError {
-  const message = `The database failed during this request. Some of the plants may have been ${done}`;
-  return new PlantStoreError("unavailable", message, { cause: error });
+/** What a bulk that failed midway says of the slices before. */
+interface PartialFailureWords {
+  readonly verb: "stored" | "deleted" | "updated";
+  readonly advice: string;
+}
+
+/** An error that says "nothing was changed" must not reach the client: earlier slices were. */
+function toPartialFailure(cause: unknown, { verb, advice }: PartialFailureWords): PlantStoreError {
+  const message =
+    `The database failed during this request. Some of the plants may have been ${verb}. ` + advice;
+  return new PlantStoreError("unavailable", message, { cause });
 }
 
 /** Why a create was refused. `id` is the client's. */

@@ -206,7 +206,7 @@ export interface PlantStorage extends PlantReader, EventReader {
   apply(writes: readonly Write[]): Promise<readonly Outcome[]>;
 
   /** Absent if other processes can't hold gardens. */
-  readonly shared?: SharedStorage;
+  readonly contended?: ContendedStorage;
 
   /**
    * Differs after any change in the garden. Read it before you read plants: they are current as
@@ -227,17 +227,19 @@ export interface PlantStorage extends PlantReader, EventReader {
   forgetEvents(beforeMs: number, after: string): Promise<string | undefined>;
 }
 
-/** Writes to gardens that another process may be holding, for a commit or for longer. */
-export interface SharedStorage {
-  /** How many calls of `apply` with `untilMs` may run at the same time. */
+/** Like `PlantStorage.apply`, for gardens that another process may be holding for a commit. */
+export interface ContendedStorage {
+  /** How many calls of `applyBefore` may run at the same time. */
   readonly waitsMax: number;
 
+  /** Doesn't wait for held gardens: the outcomes of their writes are undefined. */
+  applyUnlessHeld(writes: readonly Write[]): Promise<readonly (Outcome | undefined)[]>;
+
   /**
-   * Like `PlantStorage.apply`, but doesn't wait for gardens that another process holds: the
-   * outcomes of their writes are undefined. With `untilMs` (by `performance.now()`), all writes are
-   * of one garden, and it waits for that garden until then, a second at most.
+   * All writes are of one garden. Waits for it until this time, by `performance.now()`, but a second
+   * at most. If it's still held then, the outcomes are undefined.
    */
-  apply(writes: readonly Write[], untilMs?: number): Promise<readonly (Outcome | undefined)[]>;
+  applyBefore(writes: readonly Write[], untilMs: number): Promise<readonly (Outcome | undefined)[]>;
 }
 
 export interface TokenUse {

@@ -1,6 +1,6 @@
 /**
- * Caches lists until anything in their garden changes, so that a list that is requested again is
- * neither read nor rendered again.
+ * Caches lists. A cached list counts until anything in its garden changes; then it stays, unused,
+ * until the next one replaces it.
  */
 import type { Reply } from "./reply.ts";
 

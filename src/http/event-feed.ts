@@ -254,8 +254,8 @@ export class EventFeed {
 class Listener implements Source<Uint8Array> {
   /** Text to send before the next events. */
   #preamble: Uint8Array | undefined;
-  /** Whether it has reached the buffer. From then on, it must keep up. */
-  #isLive = false;
+  /** Once it has reached the buffer. Before, it reads older events at its own pace. */
+  #mustKeepUp = false;
   #isEnded = false;
   /** Set while the client has read everything and waits for more. */
   #resume: (() => void) | undefined;
@@ -285,7 +285,7 @@ class Listener implements Source<Uint8Array> {
       this.#preamble = undefined;
       if (preamble) return preamble;
       if (this.position < channel.last) return this.#nextChunk(hasWaited);
-      this.#isLive = true;
+      this.#mustKeepUp = true;
       await new Promise<void>((resolve) => {
         this.#resume = resolve;
       });
@@ -296,7 +296,7 @@ class Listener implements Source<Uint8Array> {
   async #nextChunk(hasWaited: boolean): Promise<Uint8Array | undefined> {
     const { garden, buffer, last } = this.channel;
     if (this.isTooSlow()) return undefined;
-    this.#isLive ||= buffer.has(this.position);
+    this.#mustKeepUp ||= buffer.has(this.position);
     const older = () => this.feed.read(garden, this.position, last).catch(() => undefined);
     const chunk = buffer.get(this.position) ?? (await older())?.chunk;
     if (!chunk) return undefined;
@@ -317,7 +317,7 @@ class Listener implements Source<Uint8Array> {
   isTooSlow(): boolean {
     const { buffer, last } = this.channel;
     const [oldest = last] = buffer.keys();
-    return this.#isLive && this.position < oldest;
+    return this.#mustKeepUp && this.position < oldest;
   }
 
   /** A client that doesn't read wouldn't notice the end of the stream, so it's disconnected. */

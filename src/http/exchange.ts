@@ -104,8 +104,8 @@ export class Exchange implements Call {
   }
 
   /**
-   * Call it once, however the exchange ends: when the whole response was handed over, when the
-   * client has left, or with the error that broke off a stream after its status was sent.
+   * Only response.ts calls it, once: at once if the body is whole, absent or live; otherwise when
+   * the stream was sent, when its client has left, or with the error that broke it off.
    */
   end(status: number, error?: unknown): void {
     this.reserved.release();

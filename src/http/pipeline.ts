@@ -130,7 +130,7 @@ function limit(exchange: Exchange, scope: Scope): void {
   if (exchange.isLate || !exchange.hasRoom) throw overloaded;
 }
 
-/** Otherwise, the client would wait for a 100 that never comes. */
+/** The runtime answers no other expectation: the client would wait for a 100 that never comes. */
 function checkExpectation({ declaredBody }: Exchange): void {
   if (!declaredBody.isExpectationMet) throw unknownExpectation;
 }

@@ -4,7 +4,7 @@ import type { Visibility } from "./headers.ts";
 import type { Reply } from "./reply.ts";
 import { streamChunks } from "./stream.ts";
 
-/** A response that is complete ends its exchange at once; a stream does when it was sent. */
+/** A response without a stream ends its exchange at once. A stream ends it when it was sent. */
 export function respond(exchange: Exchange, reply: Reply): Response {
   const { request, caller, rateLevel, service } = exchange;
   const { status, body, contentType, builtHeaders } = reply;

@@ -43,12 +43,15 @@ export class Reservation {
     return true;
   }
 
-  /** Fails with `overloaded` if the garden has reserved too much already. */
+  /**
+   * Fails with `overloaded` if the queue has reserved too much already. A queue is a garden's, or
+   * one for requests whose garden isn't known.
+   */
   add(bytes: number): void {
     if (!this.tryAdd(bytes)) throw overloaded;
   }
 
-  /** Counts for another garden from now on. Returns whether that has room. */
+  /** Counts for another queue from now on. Returns whether that has room. */
   tryMoveTo(queue: string): boolean {
     const bytes = this.#bytes;
     this.tryAdd(-bytes);

@@ -5,12 +5,13 @@
  *     after  50 ms    the other threads join, and the periodic tasks of the process begin
  *
  *     stop            streams of events end; each response closes its connection
- *     after 0.1 s     the port closes (port.ts)
- *     after   1 s     clients that don't read the end of their streams are cut off (thread.ts)
- *     after   8 s     so are all other requests; commits have ended by then, or end as the storage
- *                     closes (thread.ts)
- *     after   9 s     nobody waits any more, not even for the storage to close
- *     after  10 s     `docker stop` would kill the process
+ *     after 0.1 s     the port closes (`closingMs` in port.ts)
+ *     after   1 s     streams whose clients don't read aren't waited for any more (`streamEndMs` in
+ *                     thread.ts): they are cut off once no other request is under way
+ *     after   8 s     so are all other requests, and no commit is waited for (`drainMs`). Then the
+ *                     storage closes: for 2 s at most (`closeMs` in storage.ts)
+ *     after   9 s     the process ends, whatever still runs (`stopMs`)
+ *     after  10 s     `docker stop` would kill it
  */
 import { resolve } from "node:path";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -31,7 +32,7 @@ import type { FromThread, ToThread } from "./worker-thread.ts";
  * the first periodic task needs; the first response goes first.
  */
 const joinAfterMs = 50;
-/** A storage that hangs must not hold up the stop. */
+/** Even if the storage hangs. */
 const stopMs = 9_000;
 
 export interface Service {

@@ -15,10 +15,10 @@ import { listen, type Server } from "./port.ts";
 import type { Readiness } from "./readiness.ts";
 import { type WiredConfig, wire } from "./wire.ts";
 
-/** How long clients have to read the end of their stream of events. */
+/** How long to wait for clients to read the end of their stream of events: see serve.ts. */
 const streamEndMs = 1_000;
 const idleCheckMs = 10;
-/** With the time to close the storage, less than the 10 seconds after which `docker stop` kills. */
+/** How long to wait for requests and commits: see serve.ts. */
 const drainMs = 8_000;
 
 export interface ThreadConfig extends WiredConfig {

@@ -61,7 +61,7 @@ function create() {
   };
   const storage = {
     apply: () => Promise.reject(new Error("Gardens may be held.")),
-    shared: { waitsMax: 2, apply },
+    contended: { waitsMax: 2, applyUnlessHeld: apply, applyBefore: apply },
   };
   const observer = {
     onCommit: (outcomes: readonly Outcome[]) => committed.push(outcomes.length),

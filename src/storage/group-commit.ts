@@ -58,7 +58,7 @@ export class GroupCommit implements WriteQueue {
   #settling = 0;
 
   constructor(
-    private readonly storage: Pick<PlantStorage, "apply" | "shared">,
+    private readonly storage: Pick<PlantStorage, "apply" | "contended">,
     private readonly observer: CommitObserver = {},
     private readonly now: () => number = () => performance.now(),
   ) {
@@ -71,7 +71,7 @@ export class GroupCommit implements WriteQueue {
       },
       gather: () => this.#gather(),
     };
-    this.#held = new HeldGardens(commits, storage.shared?.waitsMax ?? 0, now);
+    this.#held = new HeldGardens(commits, storage.contended?.waitsMax ?? 0, now);
   }
 
   /** Fails with `overloaded` while a commit is stuck: there is no telling when it ends. */
@@ -199,10 +199,9 @@ export class GroupCommit implements WriteQueue {
       starts.push(writes.length);
       for (const write of item.writes) writes.push(write);
     }
-    const { shared } = this.storage;
     let outcomes: readonly (Outcome | undefined)[];
     try {
-      outcomes = await (shared ? shared.apply(writes, untilMs) : this.storage.apply(writes));
+      outcomes = await this.#apply(writes, untilMs);
     } catch (error) {
       if (!(error instanceof PlantStoreError) && group.length > 1) {
         return this.#commitEach(group, untilMs);
@@ -222,6 +221,14 @@ export class GroupCommit implements WriteQueue {
       if (outcomeOf(index)) item.resolve(outcomes as readonly Outcome[], starts[index] as number);
     });
     return held;
+  }
+
+  #apply(writes: readonly Write[], untilMs: number | undefined) {
+    const { contended } = this.storage;
+    if (!contended) return this.storage.apply(writes);
+    return untilMs === undefined
+      ? contended.applyUnlessHeld(writes)
+      : contended.applyBefore(writes, untilMs);
   }
 
   /** The storage failed: the whole group fails with it. */

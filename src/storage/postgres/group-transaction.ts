@@ -16,11 +16,16 @@ import { contentColumns, toGardenRow, toStoredKey } from "../rows.ts";
 import type { WriterOptions } from "../storage.ts";
 import { beginWrite, type Connection } from "./connection.ts";
 
+/** What to do about gardens that another process holds. */
+export type IfHeld = "pass over" | "wait";
+
 interface TransactionOptions extends WriterOptions {
-  /** Whether it passes over gardens that another process holds, instead of waiting for them. */
-  readonly passesOver: boolean;
-  /** How long to wait for those, and for one that another process is adding. */
-  readonly waitMs: number;
+  readonly ifHeld: IfHeld;
+  /**
+   * How long to wait for a garden. Even the one that passes over held ones may have to: a garden
+   * that another process is adding has no row to skip yet.
+   */
+  readonly lockTimeoutMs: number;
   /** Called before sending anything that could commit: a connection lost later may have done so. */
   readonly announceCommit: () => void;
 }
@@ -29,20 +34,21 @@ interface TransactionOptions extends WriterOptions {
 export async function applyInTransaction(
   client: Connection,
   writes: readonly Write[],
-  { plantsMax, withoutEvents, passesOver, waitMs, announceCommit }: TransactionOptions,
+  { plantsMax, withoutEvents, ifHeld, lockTimeoutMs, announceCommit }: TransactionOptions,
 ): Promise<readonly (Outcome | undefined)[]> {
   try {
-    const { held, lookUp } = await fetchAll(client, writes, passesOver, waitMs);
-    const free = held.size === 0 ? writes : writes.filter(({ garden }) => !held.has(garden));
-    if (free.length === 0 || (held.size > 0 && !passesOver)) {
+    const { unlocked, lookUp } = await fetchAll(client, writes, ifHeld, lockTimeoutMs);
+    const isLocked = ({ garden }: Write) => !unlocked.has(garden);
+    const locked = unlocked.size === 0 ? writes : writes.filter(isLocked);
+    if (locked.length === 0 || (unlocked.size > 0 && ifHeld === "wait")) {
       await client.query("ROLLBACK");
       return writes.map(() => undefined);
     }
-    const { outcomes, changes } = decide(free, lookUp, plantsMax);
+    const { outcomes, changes } = decide(locked, lookUp, plantsMax);
     announceCommit();
     await store(client, changes, withoutEvents);
     let next = 0;
-    return writes.map(({ garden }) => (held.has(garden) ? undefined : outcomes[next++]));
+    return writes.map((write) => (isLocked(write) ? outcomes[next++] : undefined));
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
@@ -50,8 +56,8 @@ export async function applyInTransaction(
 }
 
 interface Fetched {
-  /** Gardens that it has no lock on. */
-  readonly held: ReadonlySet<string>;
+  /** Gardens that another process holds or, if those are passed over, that have no row. */
+  readonly unlocked: ReadonlySet<string>;
   readonly lookUp: LookUp;
 }
 
@@ -62,8 +68,8 @@ interface Fetched {
 async function fetchAll(
   client: Connection,
   writes: readonly Write[],
-  passesOver: boolean,
-  waitMs: number,
+  ifHeld: IfHeld,
+  lockTimeoutMs: number,
 ): Promise<Fetched> {
   const gardens = sortedGardens(writes);
   const adding = sortedGardens(writes.filter(({ kind }) => kind === "create" || kind === "put"));
@@ -77,10 +83,10 @@ async function fetchAll(
     if (!keys.has(name)) keys.set(name, { garden, key: toBytes(key.rowKey) });
   }
   const [, , gardenRows, plantRows, keyRows] = await inOneRoundTrip([
-    client.query(`${beginWrite}; SET LOCAL lock_timeout = ${waitMs}`),
+    client.query(`${beginWrite}; SET LOCAL lock_timeout = ${lockTimeoutMs}`),
     // There must be a row to lock.
     queryFor(client, addGardensStatement, adding, "garden"),
-    queryFor(client, passesOver ? lockFreeGardens : lockGardens, gardens, "garden"),
+    queryFor(client, ifHeld === "wait" ? lockGardens : lockFreeGardens, gardens, "garden"),
     queryFor(client, findPlantsStatement, named, "garden", "id"),
     queryFor(client, findKeysStatement, [...keys.values()], "garden", "key"),
   ] as const);
@@ -92,10 +98,10 @@ async function fetchAll(
     ),
   };
   // If it has waited, a missing garden doesn't exist, or was deleted just before it was locked.
-  const needed = passesOver ? gardens : adding;
+  const needed = ifHeld === "wait" ? adding : gardens;
   const missing = needed.filter(({ garden }) => !found.gardens.has(garden));
   return {
-    held: new Set(missing.map(({ garden }) => garden)),
+    unlocked: new Set(missing.map(({ garden }) => garden)),
     lookUp: {
       garden: (garden) => found.gardens.get(garden),
       plant: (garden, id) => found.plants.get(pair(garden, id)),

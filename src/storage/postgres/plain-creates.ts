@@ -34,7 +34,7 @@ export function isRefusal(error: unknown): boolean {
 
 /** How long it may wait for a garden, and when it must have ended. */
 interface InTime {
-  readonly waitMs: number;
+  readonly lockTimeoutMs: number;
   readonly dueAtMs: number;
 }
 
@@ -47,7 +47,7 @@ export function preparePlainCreates(
   const plainStatement = insertStatement({ withEvents, withKeys: false });
   const keyedStatement = insertStatement({ withEvents, withKeys: true });
 
-  return async (writes, { waitMs, dueAtMs }) => {
+  return async (writes, { lockTimeoutMs, dueAtMs }) => {
     const { gardens, plants } = toRows(writes);
     const withKeys = writes.some(({ key }) => key);
     const keyNames = withKeys ? (["rowKey", "requestHash", "expiresAtMs"] as const) : [];
@@ -55,7 +55,7 @@ export function preparePlainCreates(
       ...columns(gardens, "garden", "plants", "keys"),
       plantsMax ?? unlimited,
       plantsMax === undefined ? unlimited : historyMaxOf(plantsMax),
-      String(waitMs),
+      String(lockTimeoutMs),
       ...columns(plants, "garden", "atMs", "user", "fromLast", ...contentFields, ...keyNames),
     ];
     const statement = withKeys ? keyedStatement : plainStatement;

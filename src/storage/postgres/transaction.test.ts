@@ -72,7 +72,7 @@ describe("while another process holds a garden", () => {
     ["plain creates", plain],
     ["other writes", other],
   ])("%s pass over it, and are applied elsewhere", async (_, writes) => {
-    const outcomes = await storage.shared?.apply(writes);
+    const outcomes = await storage.contended?.applyUnlessHeld(writes);
     expect(outcomes).toEqual([undefined, expect.objectContaining({ kind: "created" })]);
     expect([await storage.countPlants("home"), await storage.countPlants("other")]).toEqual([1, 2]);
   });
@@ -81,7 +81,8 @@ describe("while another process holds a garden", () => {
     ["plain creates", [create()]],
     ["other writes", [create({ id: 7n })]],
   ])("%s of its own wait for it, as long as they were told", async (_, writes) => {
-    const apply = (waitMs: number) => storage.shared?.apply(writes, performance.now() + waitMs);
+    const apply = (waitMs: number) =>
+      storage.contended?.applyBefore(writes, performance.now() + waitMs);
     expect(await apply(100)).toEqual([undefined]);
     const waiting = apply(60_000);
     await waitForLock();
@@ -114,7 +115,8 @@ test("a garden that is deleted just before it is locked keeps exact counts", asy
      CREATE TRIGGER wait AFTER INSERT ON gardens EXECUTE FUNCTION wait()`,
   );
   await intruder.query("SELECT pg_advisory_lock(7)");
-  const apply = () => storage.shared?.apply([create({ id: 7n })], Number.POSITIVE_INFINITY);
+  const apply = () =>
+    storage.contended?.applyBefore([create({ id: 7n })], Number.POSITIVE_INFINITY);
   const applying = apply();
   await waitForLock();
   await intruder.query("DELETE FROM gardens; DELETE FROM plants; DELETE FROM events");

@@ -7,8 +7,8 @@
  * | creates without ids, none of a bulk with keys | one (`plain-creates.ts`)                                  | the statement     |
  * | any other, and what the statement refused     | a transaction of two round trips (`group-transaction.ts`) | `domain/rules.ts` |
  *
- * Of a group with several gardens, the transaction passes over those that another process holds. The
- * statement can't: its INSERT waits. So it waits for a moment only, then leaves it to the transaction.
+ * A transaction can pass over gardens that another process holds. The statement can't: its INSERT
+ * waits. In a group, it waits for a moment only, then leaves the group to the transaction.
  */
 import type { Outcome, PlantStorage, Write } from "../../domain/ports.ts";
 import {
@@ -21,82 +21,84 @@ import {
 import { storageError } from "../failures.ts";
 import type { WriterOptions } from "../storage.ts";
 import { hasState } from "./errors.ts";
-import { applyInTransaction } from "./group-transaction.ts";
+import { applyInTransaction, type IfHeld } from "./group-transaction.ts";
 import { arePlain, isRefusal, preparePlainCreates } from "./plain-creates.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
 const lockNotAvailable = "55P03";
-/** How long the statement waits for a garden that shares it with others. */
-const statementWaitMs = 50;
-/** How long one try waits for a garden of its own, so that other gardens get the connection. */
-const ownWaitMs = 1_000;
+/** In a group with several gardens: how long the statement waits for one, before the others go on. */
+const groupWaitMs = 50;
+/** For a garden by itself: how long one try waits, before another garden gets the connection. */
+const laneWaitMs = 1_000;
 /** The same if there is only one connection. */
-const onlyWaitMs = 100;
-/** Of the time that a request may take, what is left for the commit after the garden was held. */
+const laneWaitOnlyConnectionMs = 100;
+/** After the wait for a garden, how long its commit may take. */
 const commitMs = 4_000;
 
 export function createWriter(
   runner: TransactionRunner,
   options: WriterOptions,
-): Pick<PlantStorage, "apply" | "shared" | "forgetKeys" | "forgetEvents"> {
+): Pick<PlantStorage, "apply" | "contended" | "forgetKeys" | "forgetEvents"> {
   const createPlain = preparePlainCreates(runner, options);
   // A wait ends before its statement does.
   const waitMsMax = runner.statementTimeoutMs / 2;
-  const tryMsMax = Math.min(waitMsMax, runner.hasOneConnection ? onlyWaitMs : ownWaitMs);
+  const tryMsMax = Math.min(
+    waitMsMax,
+    runner.hasOneConnection ? laneWaitOnlyConnectionMs : laneWaitMs,
+  );
 
-  /**
-   * Without `waitMs`, it passes over gardens that another process holds. If one statement isn't
-   * enough, both ways together still end in time.
-   */
+  /** If one statement isn't enough, both ways together still end in time. */
   async function applyInTime(
     writes: readonly Write[],
+    ifHeld: IfHeld,
+    lockTimeoutMs: number,
     dueAtMs: number,
-    waitMs?: number,
   ): Promise<readonly (Outcome | undefined)[]> {
     if (arePlain(writes)) {
-      const inTime = { waitMs: waitMs ?? statementWaitMs, dueAtMs };
-      const created = await createPlain(writes, inTime).catch((error) => {
-        const isForTransaction = isRefusal(error) || (!waitMs && isLocked(error));
+      const created = await createPlain(writes, { lockTimeoutMs, dueAtMs }).catch((error) => {
+        const isForTransaction = isRefusal(error) || (ifHeld === "pass over" && isLocked(error));
         if (!isForTransaction) throw error;
       });
       if (created) return created;
     }
-    const waiting = { passesOver: waitMs === undefined, waitMs: waitMs ?? statementWaitMs };
     return runner.run(
       (client, announceCommit) =>
-        applyInTransaction(client, writes, { ...options, ...waiting, announceCommit }),
+        applyInTransaction(client, writes, { ...options, ifHeld, lockTimeoutMs, announceCommit }),
       { dueAtMs },
     );
   }
 
-  /** Without outcomes if a garden is still held after that time: nothing was applied. */
-  async function applyUnlessHeld(writes: readonly Write[], dueAtMs: number, waitMs?: number) {
+  /** Without outcomes if a garden is still held when its lock times out: nothing was applied. */
+  async function applyUnlessHeld(...args: Parameters<typeof applyInTime>) {
     try {
-      const wholeMs = waitMs === undefined ? undefined : Math.max(1, Math.round(waitMs));
-      return await applyInTime(writes, dueAtMs, wholeMs);
+      return await applyInTime(...args);
     } catch (error) {
       if (!isLocked(error)) throw error;
-      return writes.map(() => undefined);
+      return args[0].map(() => undefined);
     }
+  }
+
+  function applyOrWait(writes: readonly Write[], waitMs: number, dueAtMs: number) {
+    return applyUnlessHeld(writes, "wait", Math.max(1, Math.round(waitMs)), dueAtMs);
   }
 
   return {
     async apply(writes) {
       const dueAtMs = runner.dueAtMs();
       while (performance.now() + waitMsMax < dueAtMs) {
-        const outcomes = await applyUnlessHeld(writes, dueAtMs, waitMsMax);
+        const outcomes = await applyOrWait(writes, waitMsMax, dueAtMs);
         if (outcomes.every((outcome) => outcome !== undefined)) return outcomes;
       }
       throw storageError("unavailable", "Another process holds a garden.");
     },
 
-    shared: {
+    contended: {
       waitsMax: runner.waitsMax,
-      apply(writes, untilMs) {
-        const dueAtMs = runner.dueAtMs();
-        if (untilMs === undefined) return applyUnlessHeld(writes, dueAtMs);
+      applyUnlessHeld: (writes) =>
+        applyUnlessHeld(writes, "pass over", groupWaitMs, runner.dueAtMs()),
+      applyBefore(writes, untilMs) {
         const waitMs = Math.min(tryMsMax, untilMs - performance.now());
-        return applyUnlessHeld(writes, Math.min(dueAtMs, untilMs + commitMs), waitMs);
+        return applyOrWait(writes, waitMs, Math.min(runner.dueAtMs(), untilMs + commitMs));
       },
     },
 
