@@ -1,6 +1,6 @@
 /** `plantstore serve`: runs the service until a stop signal arrives. */
 import { issueToken } from "../auth/opaque-token.ts";
-import type { Service } from "../process/serve.ts";
+import type { RunningService } from "../process/serve.ts";
 import {
   type Config,
   type Environment,
@@ -18,7 +18,7 @@ import { onStopSignal } from "./stop-signals.ts";
 import { suggest } from "./suggestion.ts";
 import { showLines, type Terminal } from "./terminal.ts";
 
-/** All but the one of commands that call a service. */
+/** All settings but that of the commands which call a service. */
 const serviceSettings = (Object.keys(settings) as SettingName[]).filter((name) => name !== "url");
 
 export const serveCommand: Command = {
@@ -81,7 +81,7 @@ function warnOfTypos(variables: readonly string[], log: Log): void {
   }
 }
 
-/** Of log lines that nobody reads. */
+/** How much of the log may wait for a reader, in characters. */
 const waitingCharactersMax = 4 * 1024 * 1024;
 
 /** By flag, for the log: without secrets, and without what is unset. */
@@ -114,7 +114,7 @@ function openLog(config: Config, terminal: Terminal): Log {
   return createLog(format, write, config.logLevel);
 }
 
-async function welcome(service: Service, config: Config, terminal: Terminal): Promise<void> {
+async function welcome(service: RunningService, config: Config, terminal: Terminal): Promise<void> {
   const database = maskAddress(config.database);
   if (terminal.isStderrTty) {
     terminal.say(`\nPlant Store ${version} is listening on ${service.url}`);

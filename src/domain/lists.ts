@@ -21,16 +21,16 @@ export interface Scan<Item, Position> {
   readonly position: Position | undefined;
   positionOf(item: Item): Position;
   /**
-   * Looks at up to `looksMax` plants and returns the items that it finds, fewer if they have more
+   * Looks at up to `plantsMax` plants and returns the items that it finds, fewer if they have more
    * than `charactersMax` characters, but at least one. A step that fails can be tried again.
    */
-  next(looksMax: number, charactersMax?: number): MaybePromise<Step<Item>>;
+  next(plantsMax: number, charactersMax?: number): MaybePromise<Step<Item>>;
 }
 
 export interface Step<Item> {
   readonly items: readonly Item[];
   /** How many plants it looked at. */
-  readonly looks: number;
+  readonly lookedAt: number;
   /** Whether the list ends here. False if that isn't certain. */
   readonly isLast: boolean;
 }
@@ -67,15 +67,15 @@ export function scanPlants(
       return position;
     },
     positionOf: ({ id }) => id,
-    next(looksMax, charactersMax) {
+    next(plantsMax, charactersMax) {
       const options = { tag, order, charactersMax };
-      return andThen(reader.list(garden, position, looksMax, options), (items) => {
+      return andThen(reader.list(garden, position, plantsMax, options), (items) => {
         position = items.at(-1)?.id ?? position;
         // Fewer than asked for: the list ended, or the next plant didn't fit.
         const hadRoom = () =>
           charactersMax === undefined ||
           sumCharacters(items) + contentCharactersMax <= charactersMax;
-        return { items, looks: items.length, isLast: items.length < looksMax && hadRoom() };
+        return { items, lookedAt: items.length, isLast: items.length < plantsMax && hadRoom() };
       });
     },
   };
@@ -93,8 +93,8 @@ export function scanMatches(plants: PlantScan, matches: (plant: Plant) => boolea
       return plants.position;
     },
     positionOf: plants.positionOf,
-    async next(looksMax, charactersMax) {
-      const step = await plants.next(looksMax, charactersMax);
+    async next(plantsMax, charactersMax) {
+      const step = await plants.next(plantsMax, charactersMax);
       return { ...step, items: step.items.filter(matches) };
     },
   };
@@ -123,13 +123,13 @@ export function scanTags(
       return position;
     },
     positionOf: ({ tag }) => tag,
-    async next(looksMax, charactersMax = Number.POSITIVE_INFINITY) {
+    async next(plantsMax, charactersMax = Number.POSITIVE_INFINITY) {
       const from = unfinished
         ? { tag: unfinished.tag, id: unfinished.lastId + 1n }
         : startAfter(position);
-      const found = await reader.countByTag(garden, from, looksMax);
-      const looks = found.reduce((sum, { plants }) => sum + plants, 0);
-      const isEnd = looks < looksMax;
+      const found = await reader.countByTag(garden, from, plantsMax);
+      const lookedAt = found.reduce((sum, { plants }) => sum + plants, 0);
+      const isEnd = lookedAt < plantsMax;
       const counts = unfinished ? continueCount(unfinished, found) : [...found];
       // The next step may find more plants of the last tag.
       const isLastOpen = !isEnd && counts.at(-1)?.lastId !== plantIdMax;
@@ -138,7 +138,7 @@ export function scanTags(
       position = items.at(-1)?.tag ?? position;
       // If other tags came before it, count it again from its first plant, in one statement.
       unfinished = counts.length === 0 ? open : undefined;
-      return { items, looks, isLast: isEnd && items.length === counts.length };
+      return { items, lookedAt, isLast: isEnd && items.length === counts.length };
     },
   };
 }

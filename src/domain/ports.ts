@@ -174,7 +174,8 @@ export interface WriteQueue {
   write(write: Write): Promise<Outcome>;
   /**
    * Applies the writes of one garden in their order, all or none, as `PlantStorage.apply` does. If
-   * they continue a request that has begun, they aren't refused for having waited too long.
+   * they continue a request that has begun, they aren't refused for being late. (They are if their
+   * garden is held for too long, or a commit is stuck.)
    */
   writeAll(writes: readonly Write[], isContinued?: boolean): Promise<readonly Outcome[]>;
 }

@@ -47,8 +47,8 @@ export class Exchange implements Call {
   version: number | undefined;
   /** Why the response is a problem, if it is one. */
   refusal: PlantStoreError | undefined;
-  /** Where it waits while its caller isn't known: a queue that it shares with others. */
-  readonly #strangersQueue: string;
+  /** Until its caller is known: the garden that its token opened before, or a shared queue. */
+  readonly #firstQueue: string;
 
   constructor(
     readonly service: Service,
@@ -71,7 +71,7 @@ export class Exchange implements Call {
     const { token } = this;
     this.caller = token === undefined ? undefined : authenticator.findCached(token);
     const garden = token === undefined ? undefined : authenticator.findGarden(token);
-    this.#strangersQueue = garden ?? queueOf(this.operation, token);
+    this.#firstQueue = garden ?? queueOf(this.operation, token);
     this.declaredBody = new DeclaredBody(headers);
     this.hasUnreadBody = this.declaredBody.isPresent;
     this.reserved = reservedBytes.open(this.queue);
@@ -82,7 +82,7 @@ export class Exchange implements Call {
 
   /** The queue in which it waits: its garden's, or a shared one while that isn't known. */
   get queue(): string {
-    return this.caller?.garden ?? this.#strangersQueue;
+    return this.caller?.garden ?? this.#firstQueue;
   }
 
   /** Resolves when it may go on with long work. */

@@ -1,8 +1,8 @@
 /**
  * A list as a response: a page, or a stream with a count. A page of plants is read at one moment,
  * and links to the next one. Anything longer is read and sent slice by slice, at the client's pace
- * and in constant memory. Searches and tag counts go through many plants either way, so few of them
- * begin at once.
+ * and in constant memory. Searches and tag counts look at many plants, so only a few of them begin at
+ * the same time.
  */
 
 import type { Scan, Step } from "../domain/lists.ts";
@@ -29,7 +29,7 @@ const searchedPlantsMax = 20_000;
 /** Reading, searching or counting this many plants takes a millisecond or two. */
 const slicePlants = { list: 1_000, search: 1_000, count: 4_000 } as const;
 /** Of names and tags, in UTF-16 units: 40 to 100 KiB as JSON. */
-const sliceTextMax = 32 * 1024;
+const sliceCharactersMax = 32 * 1024;
 /**
  * A text of up to this many characters is sent whole, and may be cached. A longer one is a stream,
  * because only streams say when they have been sent.
@@ -46,7 +46,7 @@ const encoder = new TextEncoder();
 /** The lists of one thread. */
 export class Lists {
   readonly #permits: Semaphore;
-  readonly #chunkSizes = new ChunkSizes(2_048, sliceTextMax, 2 * 1024 * 1024);
+  readonly #chunkSizes = new ChunkSizes(2_048, sliceCharactersMax, 2 * 1024 * 1024);
 
   /** `turn` resolves when a garden may go on with long work. */
   constructor(
@@ -78,12 +78,12 @@ export class Lists {
     show: Show<Item>,
   ): MaybePromise<Listing<Position>> {
     const start = scan.position;
-    const looks = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
+    const plants = scan.kind === "search" ? searchedPlantsMax : Number.POSITIVE_INFINITY;
     // One item more than requested shows whether the limit cut the list short.
     const reading =
       scan.kind === "list"
         ? scan.next(limit + 1)
-        : this.#search(garden, scan, { items: limit + 1, looks, text: sliceTextMax });
+        : this.#search(garden, scan, { items: limit + 1, plants, characters: sliceCharactersMax });
     return andThen(reading, (read) => {
       const items = read.items.slice(0, limit);
       const body = this.#holdPage(garden, `[${renderItems(items, show)}]`);
@@ -96,20 +96,20 @@ export class Lists {
     });
   }
 
-  /** Searches or counts, slice by slice, until it has found or looked at enough. */
+  /** Searches or counts, slice by slice, until it has enough items or has looked at enough plants. */
   async #search<Item>(
     garden: string,
     scan: Scan<Item, unknown>,
-    max: { readonly items: number; readonly looks: number; readonly text: number },
+    max: { readonly items: number; readonly plants: number; readonly characters: number },
   ): Promise<Step<Item>> {
     const items: Item[] = [];
-    for (let looks = 0; ; await this.turn(garden)) {
-      const plants = Math.min(slicePlants[scan.kind], max.looks - looks);
-      const step = await withoutRefusal(() => scan.next(plants, max.text));
+    for (let lookedAt = 0; ; await this.turn(garden)) {
+      const plants = Math.min(slicePlants[scan.kind], max.plants - lookedAt);
+      const step = await withoutRefusal(() => scan.next(plants, max.characters));
       items.push(...step.items);
-      looks += step.looks;
-      const isEnough = items.length >= max.items || looks >= max.looks;
-      if (step.isLast || isEnough) return { items, looks, isLast: step.isLast };
+      lookedAt += step.lookedAt;
+      const isEnough = items.length >= max.items || lookedAt >= max.plants;
+      if (step.isLast || isEnough) return { items, lookedAt, isLast: step.isLast };
     }
   }
 
@@ -130,8 +130,8 @@ export class Lists {
   }
 
   /**
-   * Reads what it sends first. That's a slice, or what a page of a search would look at: most
-   * searches end there, and few of them run at once.
+   * Reads the first chunk. A list reads one slice for it. A search looks at as many plants as for a
+   * page: most searches end there, and only a few of them begin at the same time.
    */
   async #openStream<Item>(
     garden: string,
@@ -140,8 +140,10 @@ export class Lists {
     show: Show<Item>,
   ): Promise<Listing<never>> {
     const read = () => scan.next(slicePlants[scan.kind], this.#chunkSizes.size);
-    const text = this.#chunkSizes.size;
-    const max = { items: text / contentCharactersMax, looks: searchedPlantsMax, text };
+    const characters = this.#chunkSizes.size;
+    // So many fit into a chunk, whatever their names and tags.
+    const items = Math.ceil(characters / contentCharactersMax);
+    const max = { items, plants: searchedPlantsMax, characters };
     const first = scan.kind === "list" ? await read() : await this.#search(garden, scan, max);
     const array = new ArrayText(limit, show);
     const opening = `[${array.add(first)}`;

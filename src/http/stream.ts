@@ -65,9 +65,10 @@ export function streamChunks(
           let chunk: string | Uint8Array | undefined;
           do {
             if (hasBegun) await turn();
+            // The client may have left while it waited, here and below.
+            if (hasEnded) return;
             hasBegun = true;
             chunk = await source.next();
-            // The client may have disconnected.
             if (hasEnded) return;
           } while (chunk === "");
           if (chunk !== undefined) {

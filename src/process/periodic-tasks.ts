@@ -9,16 +9,19 @@ import type { Storage } from "../storage/storage.ts";
 import type { Readiness } from "./readiness.ts";
 
 export const defaultIntervals = {
-  /** A revocation must hold within 5 seconds; this leaves room for a slow poll. */
+  /** A revocation must hold within 5 seconds, and a poll may be slow. */
   refreshTokensMs: 1_000,
   /** Only while the database is lost. */
   checkDatabaseMs: 1_000,
   noteTokenUsesMs: 60_000,
-  /** A withdrawn key is accepted no longer than this, while its issuer can be asked. */
+  /**
+   * How often the issuer is asked for its keys. A withdrawn key is accepted for up to this and
+   * `verifiedMs` (jwt.ts), while its issuer can be asked.
+   */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,
   forgetEventsMs: 600_000,
-  /** In its place if gardens have a quota: what they have beyond it must be gone within 10 s. */
+  /** Used instead if gardens have a quota: events beyond it must be gone within 10 s. */
   forgetEventsUnderQuotaMs: 5_000,
   measureStorageMs: 15_000,
   /** How old the counts of other threads may be in the metrics. */

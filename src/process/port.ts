@@ -9,7 +9,9 @@ import type { Certificate } from "./tls.ts";
 const closingMs = 100;
 /** Above the deadline of a commit, which the runtime would otherwise cut short. */
 const idleTimeoutSeconds = 30;
-/** Bun checks its timeouts every four seconds: one of up to four can be over at once. */
+/**
+ * Bun checks its timeouts every four seconds, so a timeout of up to four seconds can end at once.
+ */
 const closeLaterSeconds = 5;
 
 /** Of TLS 1.2, only suites with authenticated encryption; TLS 1.3 has no others. */

@@ -35,7 +35,7 @@ const joinAfterMs = 50;
 /** Even if the storage hangs. */
 const stopMs = 9_000;
 
-export interface Service {
+export interface RunningService {
   /** Without a trailing slash. */
   readonly url: string;
   readonly storage: Storage;
@@ -49,7 +49,7 @@ export async function serve(
   settings: Config,
   log: Log,
   intervals: Partial<Intervals> = {},
-): Promise<Service> {
+): Promise<RunningService> {
   // Threads have their own connections and share the limit of the process.
   const poolSize = Math.floor(settings.limits.poolSize / settings.threads);
   const config: ThreadConfig = {

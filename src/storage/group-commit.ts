@@ -54,8 +54,7 @@ export class GroupCommit implements WriteQueue {
   #hadCompany = true;
   /** Whether the commit under way is past its deadline. */
   #isStuck = false;
-  /** Groups that are not fully settled yet. */
-  #settling = 0;
+  readonly #settler = new Settler();
 
   constructor(
     private readonly storage: Pick<PlantStorage, "apply" | "contended">,
@@ -103,7 +102,7 @@ export class GroupCommit implements WriteQueue {
 
   /** Resolves once no write is waiting or under way. */
   async drain(): Promise<void> {
-    while (this.#isBusy || !this.#held.isEmpty || this.#settling > 0) await Bun.sleep(1);
+    while (this.#isBusy || !this.#held.isEmpty || !this.#settler.isIdle) await Bun.sleep(1);
   }
 
   #enqueue(writes: WaitingWrites): void {
@@ -138,14 +137,14 @@ export class GroupCommit implements WriteQueue {
     this.#hadCompany = entries.length > 1;
     this.observer.onStart?.(this.now() - (entries[0]?.queuedAtMs ?? 0));
     this.#refuseLate(overloaded);
-    let timer = setTimeout(() => {
-      this.observer.onSlow?.();
-      timer = setTimeout(() => this.#giveUp(entries), deadlineMs - slowMs);
-    }, slowMs);
+    const stopWatching = watch(
+      () => this.observer.onSlow?.(),
+      () => this.#giveUp(entries),
+    );
     try {
       this.#hold(await this.#commit(entries));
     } finally {
-      clearTimeout(timer);
+      stopWatching();
       if (this.#isStuck) this.observer.onStuck?.(false);
       this.#isStuck = false;
     }
@@ -216,7 +215,7 @@ export class GroupCommit implements WriteQueue {
     const applied = outcomes.filter((outcome) => outcome !== undefined);
     const durationMs = untilMs === undefined ? this.now() - startedAtMs : undefined;
     this.observer.onCommit?.(applied, durationMs);
-    this.#settle(group, ({ item }, index) => {
+    this.#settler.settle(group, ({ item }, index) => {
       // An entry has all of its outcomes or none.
       if (outcomeOf(index)) item.resolve(outcomes as readonly Outcome[], starts[index] as number);
     });
@@ -248,19 +247,7 @@ export class GroupCommit implements WriteQueue {
   }
 
   #reject(group: Group, error: unknown): void {
-    this.#settle(group, ({ item }) => item.reject(error));
-  }
-
-  /** A bounded number per tick. The next commit doesn't wait for the rest. */
-  #settle(group: Group, settle: (entry: WaitingEntry, index: number) => void, from = 0): void {
-    const to = Math.min(from + settledPerTick, group.length);
-    for (let index = from; index < to; index++) settle(group[index] as WaitingEntry, index);
-    if (to === group.length) return;
-    this.#settling++;
-    setImmediate(() => {
-      this.#settling--;
-      this.#settle(group, settle, to);
-    });
+    this.#settler.settle(group, ({ item }) => item.reject(error));
   }
 
   #gather(): Promise<void> {
@@ -275,5 +262,35 @@ export class GroupCommit implements WriteQueue {
     const waiting: WaitingEntry[] = [];
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) waiting.push(next);
     this.#reject(waiting, overloaded);
+  }
+}
+
+/** Calls `onSlow`, then `onDeadline`, unless the function that it returns is called before. */
+function watch(onSlow: () => void, onDeadline: () => void): () => void {
+  let timer = setTimeout(() => {
+    onSlow();
+    timer = setTimeout(onDeadline, deadlineMs - slowMs);
+  }, slowMs);
+  return () => clearTimeout(timer);
+}
+
+/** Settles the entries of a group, a bounded number per tick. The next commit doesn't wait for it. */
+class Settler {
+  /** Groups that aren't fully settled yet. */
+  #unfinished = 0;
+
+  get isIdle(): boolean {
+    return this.#unfinished === 0;
+  }
+
+  settle(group: Group, settle: (entry: WaitingEntry, index: number) => void, from = 0): void {
+    const to = Math.min(from + settledPerTick, group.length);
+    for (let index = from; index < to; index++) settle(group[index] as WaitingEntry, index);
+    if (to === group.length) return;
+    this.#unfinished++;
+    setImmediate(() => {
+      this.#unfinished--;
+      this.settle(group, settle, to);
+    });
   }
 }

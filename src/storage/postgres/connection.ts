@@ -27,7 +27,10 @@ export const settings = {
 
 const oldestVersion = 15;
 
-/** Regardless of the role's default: the rules rely on seeing what a lock has waited for. */
+/**
+ * Regardless of the role's default: after a wait for a lock, the rules must see what the other
+ * transaction has written.
+ */
 export const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /**
@@ -81,10 +84,11 @@ export class Connection extends Client {
   }
 
   /**
-   * Fails if the server warns about a commit. If somebody cancels a commit while it waits for the
-   * standby, the server reports success with only a warning, but a failover would lose the commit.
+   * Runs the work, and fails if the server warns about its commit. If somebody cancels a commit
+   * while it waits for the standby, the server reports success with only a warning, but a failover
+   * would lose the commit.
    */
-  async withoutWarning<Result>(work: () => Promise<Result>): Promise<Result> {
+  async failOnWarning<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#warning = undefined;
     const result = await work();
     if (this.#warning !== undefined) throw this.#warning;

@@ -40,6 +40,11 @@ export function hasState(error: unknown, ...prefixes: readonly string[]): boolea
   return prefixes.some((prefix) => error.code?.startsWith(prefix));
 }
 
+/** Whether a lock timed out. `mapError` makes that `unavailable`, with the server's error as cause. */
+export function isLocked(error: unknown): boolean {
+  return hasState((error as Error).cause, "55P03");
+}
+
 /** The server ends the connection: a failure, a shutdown, a transaction that takes too long. */
 const disconnects = ["08", "57P", "25P03", "25P04"];
 

@@ -121,7 +121,7 @@ class ListReader {
       lists.map(({ tag }) => tag),
       lists.map(({ first }) => first),
       lists.map(({ count }) => count),
-      // Bounds the planner's estimate; otherwise large gardens trigger just-in-time compilation.
+      // Bounds the planner's estimate of how many rows a list has.
       Math.max(...lists.map(({ count }) => count)),
     ]);
     return rows.map(toPlants);

@@ -172,7 +172,7 @@ export class TransactionRunner {
       };
       try {
         return await this.#use(lease, dueAtMs, (client) =>
-          client.withoutWarning(() => work(client, announceCommit)),
+          client.failOnWarning(() => work(client, announceCommit)),
         );
       } catch (error) {
         if (isCommitting && isOutcomeUnknown(error)) throw unknownOutcome(error, advice);

@@ -20,12 +20,11 @@ import {
 } from "../event-cleanup.ts";
 import { storageError } from "../failures.ts";
 import type { WriterOptions } from "../storage.ts";
-import { hasState } from "./errors.ts";
+import { isLocked } from "./errors.ts";
 import { applyInTransaction, type IfHeld } from "./group-transaction.ts";
 import { arePlain, isRefusal, preparePlainCreates } from "./plain-creates.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
-const lockNotAvailable = "55P03";
 /** In a group with several gardens: how long the statement waits for one, before the others go on. */
 const groupWaitMs = 50;
 /** For a garden by itself: how long one try waits, before another garden gets the connection. */
@@ -140,8 +139,3 @@ const forgetKeysStatement = `
     INSERT INTO gardens (garden, keys) SELECT garden, -count(*) FROM forgotten GROUP BY garden
       ON CONFLICT (garden) DO UPDATE SET keys = gardens.keys + excluded.keys)
   SELECT count(*) FROM forgotten`;
-
-/** The runner has mapped it to `unavailable`, so the server's error is the cause. */
-function isLocked(error: unknown): boolean {
-  return hasState((error as Error).cause, lockNotAvailable);
-}

@@ -37,7 +37,7 @@ CREATE TABLE events (
   PRIMARY KEY (garden, seq)
 );
 
--- See keys.ts.
+-- See domain/idempotency.ts.
 CREATE TABLE idempotency_keys (
   garden text COLLATE "C" NOT NULL,
   key bytea NOT NULL,

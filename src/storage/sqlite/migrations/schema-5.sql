@@ -34,7 +34,7 @@ CREATE TABLE events (
   PRIMARY KEY (garden, seq)
 ) STRICT, WITHOUT ROWID;
 
--- See keys.ts.
+-- See domain/idempotency.ts.
 CREATE TABLE idempotency_keys (
   garden TEXT NOT NULL,
   key BLOB NOT NULL,
