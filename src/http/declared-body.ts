@@ -1,14 +1,13 @@
 /** What the headers of a request say of its body, before any of it is read. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
 import type { RequestBody } from "./operation.ts";
+import { droppedBytesMax } from "./unread-body.ts";
 import { plantCharactersMax } from "./validation.ts";
 
 /** Any valid plant fits, even with every character escaped. Longer bodies are bulks, or invalid. */
 const smallBodyBytes = plantCharactersMax;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 export const undeclaredBytes = 256 * 1024;
-/** If a body declares more, the connection is closed after a refusal, instead of dropping the rest. */
-const droppedBytesMax = 1024 * 1024;
 const jsonType = "application/json";
 
 export class DeclaredBody {
@@ -16,36 +15,31 @@ export class DeclaredBody {
   /** Whether it comes in chunks, and nothing says otherwise. */
   readonly isChunked: boolean;
   /** `Content-Length`: absent without it, and `NaN` if it isn't one number. */
-  readonly #bytes: number | undefined;
+  readonly bytes: number | undefined;
 
   constructor(private readonly headers: Headers) {
     const length = headers.get("content-length");
     // The runtime lets a repeated one through. Nothing may take it for a small one.
-    if (length !== null) this.#bytes = /^\d+$/.test(length) ? Number(length) : Number.NaN;
+    if (length !== null) this.bytes = /^\d+$/.test(length) ? Number(length) : Number.NaN;
     const encoding = headers.get("transfer-encoding");
-    this.isChunked = encoding?.toLowerCase() === "chunked" && this.#bytes === undefined;
-    this.isPresent = (this.#bytes !== undefined && this.#bytes !== 0) || encoding !== null;
+    this.isChunked = encoding?.toLowerCase() === "chunked" && this.bytes === undefined;
+    this.isPresent = (this.bytes !== undefined && this.bytes !== 0) || encoding !== null;
   }
 
   get hasLength(): boolean {
-    return this.#bytes !== undefined;
+    return this.bytes !== undefined;
   }
 
   /** Whether it's at most as long as any plant. */
   get isSmall(): boolean {
-    return this.#bytes !== undefined && this.#bytes <= smallBodyBytes;
+    return this.bytes !== undefined && this.bytes <= smallBodyBytes;
   }
 
   /** A body over 1 MiB, or whose length isn't a number, is refused unread. */
   get bytesToReserve(): number {
     if (!this.isPresent || this.isSmall) return 0;
-    const bytes = this.#bytes ?? undeclaredBytes;
+    const bytes = this.bytes ?? undeclaredBytes;
     return bytes <= droppedBytesMax ? bytes : smallBodyBytes;
-  }
-
-  /** Whether it says that it's short, so that the runtime may drop the rest after a refusal. */
-  get isBounded(): boolean {
-    return this.#bytes !== undefined && this.#bytes <= droppedBytesMax;
   }
 
   /**
@@ -70,8 +64,8 @@ export class DeclaredBody {
   /** Fails with `unsupported-media-type`, `invalid-request` or `too-large`. */
   check({ bytesMax, otherType }: Pick<RequestBody, "bytesMax" | "otherType">): void {
     this.#checkType(otherType);
-    if (Number.isNaN(this.#bytes)) throw ambiguousLength;
-    if (this.#bytes !== undefined && this.#bytes > bytesMax) throw tooLarge(bytesMax);
+    if (Number.isNaN(this.bytes)) throw ambiguousLength;
+    if (this.bytes !== undefined && this.bytes > bytesMax) throw tooLarge(bytesMax);
   }
 
   /** A request that has neither body nor type passes: its body is found empty. */

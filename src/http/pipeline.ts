@@ -21,9 +21,10 @@ import {
 } from "./operations/index.ts";
 import { toProblem } from "./problem.ts";
 import type { Reply } from "./reply.ts";
-import { buildHeaders, createDropLimit, respond } from "./response.ts";
+import { buildHeaders, respond } from "./response.ts";
 import { createRouter, openPaths } from "./router.ts";
 import type { Service } from "./service.ts";
+import { DropLimit } from "./unread-body.ts";
 
 export interface Pipeline {
   /**
@@ -35,7 +36,7 @@ export interface Pipeline {
 }
 
 export function createPipeline(
-  parts: Omit<Service, "findRoute" | "countOverload" | "mayDropBody">,
+  parts: Omit<Service, "findRoute" | "countOverload" | "dropLimit">,
 ): Pipeline {
   const { basePath, log } = parts;
   const operations = [
@@ -48,7 +49,7 @@ export function createPipeline(
     ...parts,
     findRoute: createRouter(basePath, operations),
     countOverload: createOverloadLog(log),
-    mayDropBody: createDropLimit(parts.now),
+    dropLimit: new DropLimit(parts.now),
   };
   return {
     fetch: (request, isExactOpenPath = true) => receive(service, request, isExactOpenPath),
@@ -72,14 +73,18 @@ async function serve(exchange: Exchange): Promise<Response> {
   let reply: Reply;
   try {
     const operation = checkTarget(exchange); // 400, 404, 405
-    if (operation?.scope) {
+    if (operation !== "preflight" && operation.scope) {
       if (!exchange.caller) await identify(exchange); // 401, 503
-      limit(exchange, operation.scope); // 429, 403, 503
+      checkLimit(exchange); // 429
+      checkScope(exchange, operation.scope); // 403
+      refuseOverload(exchange); // 503
     }
     checkExpectation(exchange); // 417
-    // What is known needs no input; `run` reads it: 415, 413, 408, 400.
-    const found = findKnown(exchange, operation) ?? run(exchange, operation as Operation);
-    reply = found instanceof Promise ? await found : found;
+    if (operation === "preflight") reply = answerPreflight(exchange);
+    else {
+      const made = findCached(exchange, operation) ?? run(exchange, operation); // 415, 413, 408, 400
+      reply = made instanceof Promise ? await made : made;
+    }
   } catch (error) {
     reply = toProblem(exchange, error);
   }
@@ -91,15 +96,15 @@ async function serve(exchange: Exchange): Promise<Response> {
   return respond(exchange, reply);
 }
 
-/** The operation; absent for the preflight request of a browser. */
-function checkTarget(exchange: Exchange): Operation | undefined {
+/** What is asked for: an operation or, by a browser, whether a page may call one. */
+function checkTarget(exchange: Exchange): Operation | "preflight" {
   checkHost(exchange);
   if (exchange.hasUnreadBody) exchange.declaredBody.checkFraming();
   const { route, operation } = exchange;
   if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
   if (route.isOpen && !exchange.isExactOpenPath && exchange.variable === "") throw inexactPath;
-  const isPreflight = exchange.request.method === "OPTIONS" && !route.isOpen;
-  if (operation || isPreflight) return operation;
+  if (operation) return operation;
+  if (exchange.request.method === "OPTIONS" && !route.isOpen) return "preflight";
   throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
 }
 
@@ -120,14 +125,22 @@ async function identify(exchange: Exchange): Promise<void> {
 }
 
 /** A request counts toward its caller's rate even if it's refused later. */
-function limit(exchange: Exchange, scope: Scope): void {
+function checkLimit(exchange: Exchange): void {
   const { caller, service } = exchange;
-  if (!caller) throw unauthenticated;
-  const level = service.limiter?.take(caller);
+  if (!caller || !service.limiter) return;
+  const level = service.limiter.take(caller);
   exchange.rateLevel = level;
-  if (level !== undefined && !service.limiter?.permits(level)) throw tooMany;
+  if (!service.limiter.permits(level)) throw tooMany;
+}
+
+function checkScope({ caller }: Exchange, scope: Scope): void {
+  if (!caller) throw unauthenticated;
   if (!permits(caller, scope)) throw caller.scope ? readOnly : withoutScope;
-  if (exchange.isLate || !exchange.hasRoom) throw overloaded;
+}
+
+/** After the token and its scope: strangers learn nothing about the load. */
+function refuseOverload({ isLate, hasRoom }: Exchange): void {
+  if (isLate || !hasRoom) throw overloaded;
 }
 
 /** The runtime answers no other expectation: the client would wait for a 100 that never comes. */
@@ -135,12 +148,16 @@ function checkExpectation({ declaredBody }: Exchange): void {
   if (!declaredBody.isExpectationMet) throw unknownExpectation;
 }
 
-/** A reply that needs no input: to a preflight request, or from the cache. */
-function findKnown(exchange: Exchange, operation: Operation | undefined): Reply | undefined {
-  const { route, caller, service } = exchange;
-  if (!operation) return { status: 204, headers: preflightHeaders(route?.allow ?? "") };
+function answerPreflight({ route }: Exchange): Reply {
+  return { status: 204, headers: preflightHeaders(route?.allow ?? "") };
+}
+
+/** The cached list, if it is current. */
+function findCached(exchange: Exchange, operation: Operation): Reply | undefined {
+  const { caller, service } = exchange;
   if (!operation.isCacheable || !caller || exchange.hasUnreadBody) return undefined;
-  // Read the version first: if a commit lands in between, the cached list counts as stale.
+  // Read the version first: if a commit lands in between, the cached list counts as stale. It's kept
+  // for the list that is read if there is none.
   exchange.version = service.readVersion(caller.garden);
   if (exchange.version === undefined) return undefined;
   return service.cache.find(cacheKey(exchange), exchange.version);

@@ -3,6 +3,7 @@ import type { Exchange } from "./exchange.ts";
 import type { Visibility } from "./headers.ts";
 import type { Reply } from "./reply.ts";
 import { streamChunks } from "./stream.ts";
+import { fateOfConnection } from "./unread-body.ts";
 
 /** A response without a stream ends its exchange at once. A stream ends it when it was sent. */
 export function respond(exchange: Exchange, reply: Reply): Response {
@@ -22,7 +23,9 @@ export function respond(exchange: Exchange, reply: Reply): Response {
   if (body && content === null) headers.set("Transfer-Encoding", "chunked");
   // The runtime adds a date to all other responses.
   if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
-  if (mustClose(exchange)) headers.set("Connection", "close");
+  const fate = fateOfConnection(exchange);
+  if (fate === "ends") headers.set("Connection", "close");
+  if (fate === "stays for some seconds") service.connections.closeLater(request);
   if (reply.isLive || !(content instanceof ReadableStream)) exchange.end(status);
   return response;
 }
@@ -67,47 +70,6 @@ function openContent(
 async function waitForChunk(exchange: Exchange): Promise<void> {
   await exchange.turn();
   if (exchange.operation?.scope === "read") await exchange.checkToken();
-}
-
-/**
- * Whether the connection ends with the response, because the service stops, or because the rest of
- * the body is long or late, or could be taken for the next request. Otherwise the runtime drops the rest, so that a client or
- * proxy that is still sending it sees the response.
- */
-function mustClose(exchange: Exchange): boolean {
-  const { request, hasUnreadBody, declaredBody, service } = exchange;
-  if (service.connections.areClosing()) return true;
-  // After a CONNECT the runtime sees no more requests.
-  if (request.method === "CONNECT") return true;
-  if (!hasUnreadBody) return false;
-  // A client that waits for a 100 may send its next request instead of the body.
-  if (!declaredBody.isExpectationMet) return true;
-  if (!exchange.hasRoom || exchange.isBodyBroken) return true;
-  if (!declaredBody.isChunked) return !declaredBody.isBounded;
-  if (!service.mayDropBody()) return true;
-  // It may be endless.
-  service.connections.closeLater(request);
-  return false;
-}
-
-/**
- * How many chunked bodies a second are dropped after their responses. The runtime parses what it
- * drops: without a bound, 100 connections held others up for half a second.
- */
-const droppedPerSecondMax = 16;
-
-/** Returns whether one more chunked body may be dropped, after its response. */
-export function createDropLimit(now: () => number): () => boolean {
-  let secondStartMs = Number.NEGATIVE_INFINITY;
-  let dropped = 0;
-  return () => {
-    const nowMs = now();
-    if (nowMs - secondStartMs >= 1_000) {
-      secondStartMs = nowMs;
-      dropped = 0;
-    }
-    return ++dropped <= droppedPerSecondMax;
-  };
 }
 
 function visibilityOf({ operation, route }: Exchange): Visibility {

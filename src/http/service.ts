@@ -11,6 +11,7 @@ import type { Connections } from "./connections.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { Application } from "./operation.ts";
 import type { Router } from "./router.ts";
+import type { DropLimit } from "./unread-body.ts";
 
 export interface Service extends Application {
   readonly findRoute: Router;
@@ -30,8 +31,7 @@ export interface Service extends Application {
   readonly cache: ResponseCache;
   readonly readVersion: PlantStorage["version"];
   readonly headers: ResponseHeaders;
-  /** Whether the rest of one more chunked body may be dropped. */
-  readonly mayDropBody: () => boolean;
+  readonly dropLimit: DropLimit;
 
   // What operators see.
   readonly metrics: Metrics;
