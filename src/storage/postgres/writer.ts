@@ -25,9 +25,9 @@ import { applyInTransaction, type IfHeld } from "./group-transaction.ts";
 import { arePlain, isRefusal, preparePlainCreates } from "./plain-creates.ts";
 import type { TransactionRunner } from "./transaction.ts";
 
-/** In a group with several gardens: how long the statement waits for one, before the others go on. */
+/** In the shared group: how long the statement waits for a held garden, before the others go on. */
 const groupWaitMs = 50;
-/** For a garden by itself: how long one try waits, before another garden gets the connection. */
+/** In a lane: how long one try waits, before another garden gets the connection. */
 const laneWaitMs = 1_000;
 /** The same if there is only one connection. */
 const laneWaitOnlyConnectionMs = 100;
