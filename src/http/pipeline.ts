@@ -1,5 +1,5 @@
 /**
- * A request's way through the service. `serve` has its stages in order: each is a function over an
+ * A request's way through the service. `handle` has its stages in order: each is a function over an
  * exchange that refuses it by an error, or lets it go on. One `catch` turns any error into a
  * problem.
  */
@@ -57,19 +57,19 @@ export function createPipeline(
   };
 }
 
-/** Serves a request in its garden's turn. Avoids awaits: one costs as much as a cached list. */
+/** Handles a request in its garden's turn. Avoids awaits: one costs as much as a cached list. */
 function receive(service: Service, request: Request, isExactOpenPath: boolean): Promise<Response> {
   const { scheduler } = service;
   const nowMs = service.now();
   const exchange = new Exchange(service, request, isExactOpenPath, nowMs);
-  if (!exchange.hasRoom || scheduler.mayRun(nowMs)) return serve(exchange);
+  if (!exchange.hasRoom || scheduler.mayRun(nowMs)) return handle(exchange);
   return scheduler.turn(exchange.queue).then((isLate) => {
     exchange.isLate = isLate;
-    return serve(exchange);
+    return handle(exchange);
   });
 }
 
-async function serve(exchange: Exchange): Promise<Response> {
+async function handle(exchange: Exchange): Promise<Response> {
   let reply: Reply;
   try {
     const operation = checkTarget(exchange); // 400, 404, 405

@@ -15,8 +15,8 @@ export const defaultIntervals = {
   checkDatabaseMs: 1_000,
   noteTokenUsesMs: 60_000,
   /**
-   * How often the issuer is asked for its keys. A withdrawn key is accepted for up to this and
-   * `verifiedMs` (jwt.ts), while its issuer can be asked.
+   * How often the issuer is asked for its keys. While it can be asked, a withdrawn key is accepted
+   * for 90 s at most: this, `cooldownMs`, `fetchTimeoutMs` and `verifiedMs` (jwt.ts).
    */
   refreshIssuerKeysMs: 60_000,
   forgetIdempotencyKeysMs: 60_000,

@@ -38,17 +38,17 @@ export async function applyInTransaction(
 ): Promise<readonly (Outcome | undefined)[]> {
   try {
     const { unlocked, lookUp } = await fetchAll(client, writes, ifHeld, lockTimeoutMs);
-    const isLocked = ({ garden }: Write) => !unlocked.has(garden);
-    const locked = unlocked.size === 0 ? writes : writes.filter(isLocked);
-    if (locked.length === 0 || (unlocked.size > 0 && ifHeld === "wait")) {
+    const hasLock = ({ garden }: Write) => !unlocked.has(garden);
+    const applicable = unlocked.size === 0 ? writes : writes.filter(hasLock);
+    if (applicable.length === 0 || (unlocked.size > 0 && ifHeld === "wait")) {
       await client.query("ROLLBACK");
       return writes.map(() => undefined);
     }
-    const { outcomes, changes } = decide(locked, lookUp, plantsMax);
+    const { outcomes, changes } = decide(applicable, lookUp, plantsMax);
     announceCommit();
     await store(client, changes, withoutEvents);
     let next = 0;
-    return writes.map((write) => (isLocked(write) ? outcomes[next++] : undefined));
+    return writes.map((write) => (hasLock(write) ? outcomes[next++] : undefined));
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
@@ -56,7 +56,10 @@ export async function applyInTransaction(
 }
 
 interface Fetched {
-  /** Gardens that another process holds or, if those are passed over, that have no row. */
+  /**
+   * Gardens that another process holds. If those are passed over, a garden without a row may be one
+   * of them, so it counts: its lane waits and finds out.
+   */
   readonly unlocked: ReadonlySet<string>;
   readonly lookUp: LookUp;
 }

@@ -68,7 +68,7 @@ export function createWriter(
   }
 
   /** Without outcomes if a garden is still held when its lock times out: nothing was applied. */
-  async function applyUnlessHeld(...args: Parameters<typeof applyInTime>) {
+  async function tryToApply(...args: Parameters<typeof applyInTime>) {
     try {
       return await applyInTime(...args);
     } catch (error) {
@@ -78,7 +78,7 @@ export function createWriter(
   }
 
   function applyOrWait(writes: readonly Write[], waitMs: number, dueAtMs: number) {
-    return applyUnlessHeld(writes, "wait", Math.max(1, Math.round(waitMs)), dueAtMs);
+    return tryToApply(writes, "wait", Math.max(1, Math.round(waitMs)), dueAtMs);
   }
 
   return {
@@ -93,8 +93,7 @@ export function createWriter(
 
     contended: {
       waitsMax: runner.waitsMax,
-      applyUnlessHeld: (writes) =>
-        applyUnlessHeld(writes, "pass over", groupWaitMs, runner.dueAtMs()),
+      applyUnlessHeld: (writes) => tryToApply(writes, "pass over", groupWaitMs, runner.dueAtMs()),
       applyBefore(writes, untilMs) {
         const waitMs = Math.min(tryMsMax, untilMs - performance.now());
         return applyOrWait(writes, waitMs, Math.min(runner.dueAtMs(), untilMs + commitMs));
