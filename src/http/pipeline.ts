@@ -6,6 +6,7 @@
 import { unauthenticated } from "../auth/authenticator.ts";
 import { permits, type Scope } from "../domain/caller.ts";
 import { PlantStoreError, refuse } from "../domain/errors.ts";
+import { DropLimit } from "../limits/drop-limit.ts";
 import { overloaded } from "../limits/overload.ts";
 import type { Log } from "../shared/log.ts";
 import { andThen, type MaybePromise } from "../shared/promises.ts";
@@ -24,7 +25,6 @@ import type { Reply } from "./reply.ts";
 import { buildHeaders, respond } from "./response.ts";
 import { createRouter, openPaths } from "./router.ts";
 import type { Service } from "./service.ts";
-import { DropLimit } from "./unread-body.ts";
 
 export interface Pipeline {
   /**

@@ -1,6 +1,7 @@
 /** What one thread serves requests with. `process/wire.ts` makes it, once. */
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { PlantStorage } from "../domain/ports.ts";
+import type { DropLimit } from "../limits/drop-limit.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { ReservedBytes } from "../limits/reserved-bytes.ts";
 import type { Scheduler } from "../limits/scheduler.ts";
@@ -11,7 +12,6 @@ import type { Connections } from "./connections.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { Application } from "./operation.ts";
 import type { Router } from "./router.ts";
-import type { DropLimit } from "./unread-body.ts";
 
 export interface Service extends Application {
   readonly findRoute: Router;

@@ -12,17 +12,10 @@
  * A connection that ends at once may take the response with it: clients that are still sending then
  * see a reset. One that stays must not take the rest of a body for the next request.
  */
+import { droppedBytesMax } from "./declared-body.ts";
 import type { Exchange } from "./exchange.ts";
 
 type ConnectionFate = "stays" | "stays for some seconds" | "ends";
-
-/** If a body declares more, the rest isn't dropped. */
-export const droppedBytesMax = 1024 * 1024;
-/**
- * How many chunked bodies a second are dropped. The runtime parses what it drops: without a bound,
- * 100 connections held others up for half a second.
- */
-const droppedPerSecondMax = 16;
 
 export function fateOfConnection(exchange: Exchange): ConnectionFate {
   const { request, hasUnreadBody, declaredBody, service } = exchange;
@@ -37,22 +30,4 @@ export function fateOfConnection(exchange: Exchange): ConnectionFate {
   if (declaredBody.isChunked) return service.dropLimit.take() ? "stays for some seconds" : "ends";
   const { bytes } = declaredBody;
   return bytes !== undefined && bytes <= droppedBytesMax ? "stays" : "ends";
-}
-
-/** Counts the chunked bodies that are dropped. */
-export class DropLimit {
-  #secondStartMs = Number.NEGATIVE_INFINITY;
-  #dropped = 0;
-
-  constructor(private readonly now: () => number) {}
-
-  /** Whether one more may be dropped. */
-  take(): boolean {
-    const nowMs = this.now();
-    if (nowMs - this.#secondStartMs >= 1_000) {
-      this.#secondStartMs = nowMs;
-      this.#dropped = 0;
-    }
-    return ++this.#dropped <= droppedPerSecondMax;
-  }
 }
