@@ -103,12 +103,22 @@ export const plantDraftSchema = v.object(
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
 
-/** What a client sends to change a plant: the fields that change. */
-export const plantChangeSchema = v.object(
-  { name: v.optional(name), tag: v.optional(tagSchema) } satisfies Record<
-    keyof PlantContent,
-    unknown
-  >,
+const removableTag = v.pipe(
+  tagSchema,
+  v.description(`0 to ${codePointsMax.tag} Unicode code points, kept as sent. Null: empty.`),
+);
+
+const changedSchemas = { name: v.optional(name), tag: v.nullish(removableTag) } satisfies Record<
+  keyof PlantContent,
+  unknown
+>;
+
+/** What a client sends to change plants: the fields that change. `null` is an empty tag. */
+export const plantChangeSchema = v.object(changedSchemas, objectMessage);
+
+/** To change one plant. An id changes nothing: it's the one in the path. */
+export const plantPatchSchema = v.object(
+  { ...changedSchemas, id: v.optional(plantIdSchema) },
   objectMessage,
 );
 

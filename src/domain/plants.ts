@@ -22,6 +22,7 @@ import {
   withId,
 } from "./plant.ts";
 import type {
+  Contents,
   CreateWrite,
   Outcome,
   PlantReader,
@@ -29,6 +30,7 @@ import type {
   Write,
   WriteQueue,
 } from "./ports.ts";
+import { hasOneOf } from "./rules.ts";
 import { createMatcher } from "./search.ts";
 
 export interface Created extends Plant {
@@ -82,11 +84,12 @@ export class Plants {
     return this.#writeMany(drafts, toWrite, onOutcome, { verb: "stored", advice });
   }
 
-  /** Fails with `not-found` if the caller's garden holds no such plant. */
-  async get({ garden }: Caller, id: PlantId): Promise<Plant> {
+  /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
+  async get({ garden }: Caller, id: PlantId, ifMatch?: Contents): Promise<Plant> {
     const after = id === plantIdMin ? undefined : id - 1n;
     const [plant] = await this.reader.list(garden, after, 1);
     if (plant?.id !== id) throw noSuchPlant();
+    if (ifMatch !== undefined && !hasOneOf(ifMatch, plant)) throw preconditionFailed();
     return plant;
   }
 
@@ -129,7 +132,7 @@ export class Plants {
     caller: Caller,
     id: PlantId,
     change: PlantChange,
-    preconditions?: Pick<Preconditions, "ifMatch">,
+    preconditions?: Preconditions,
   ): Promise<Plant> {
     const base = this.#writeBase(caller);
     const outcome = await this.queue.write({ kind: "patch", ...base, id, change, preconditions });
@@ -138,11 +141,7 @@ export class Plants {
   }
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
-  async delete(
-    caller: Caller,
-    id: PlantId,
-    preconditions?: Pick<Preconditions, "ifMatch">,
-  ): Promise<void> {
+  async delete(caller: Caller, id: PlantId, preconditions?: Preconditions): Promise<void> {
     const base = this.#writeBase(caller);
     const outcome = await this.queue.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();

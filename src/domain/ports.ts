@@ -47,23 +47,26 @@ export interface PatchWrite extends WriteBase {
   readonly kind: "patch";
   readonly id: PlantId;
   readonly change: PlantChange;
-  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
+  readonly preconditions?: Preconditions | undefined;
 }
 
 export interface DeleteWrite extends WriteBase {
   readonly kind: "delete";
   readonly id: PlantId;
-  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
+  readonly preconditions?: Preconditions | undefined;
 }
 
 export type Write = CreateWrite | PutWrite | PatchWrite | DeleteWrite;
 
+/** Any content, or that with one of these hashes (`contentHash`). */
+export type Contents = "*" | readonly string[];
+
 /** What must hold of the plant for the write to happen. Checked in the same step as the write. */
 export interface Preconditions {
-  /** The plant exists and, unless this is `*`, its `contentHash` is one of these. */
-  readonly ifMatch?: "*" | readonly string[] | undefined;
-  /** The plant doesn't exist. */
-  readonly ifNoneMatch?: "*" | undefined;
+  /** The plant exists and has one of these contents. */
+  readonly ifMatch?: Contents | undefined;
+  /** The plant doesn't exist, or has none of these contents. */
+  readonly ifNoneMatch?: Contents | undefined;
 }
 
 export type Outcome =

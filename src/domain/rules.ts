@@ -15,6 +15,7 @@ import {
   withId,
 } from "./plant.ts";
 import type {
+  Contents,
   CreateWrite,
   DeleteWrite,
   EventType,
@@ -249,7 +250,12 @@ class Garden {
 
 function holds(preconditions: Preconditions | undefined, found: PlantContent | undefined): boolean {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
-  if (ifNoneMatch !== undefined && found) return false;
-  if (ifMatch === undefined) return true;
-  return found !== undefined && (ifMatch === "*" || ifMatch.includes(contentHash(found)));
+  if (ifMatch !== undefined && !hasOneOf(ifMatch, found)) return false;
+  return ifNoneMatch === undefined || !hasOneOf(ifNoneMatch, found);
+}
+
+/** Whether the plant exists and has one of the contents. */
+export function hasOneOf(contents: Contents, found: PlantContent | undefined): boolean {
+  if (!found) return false;
+  return contents === "*" || contents.includes(contentHash(found));
 }

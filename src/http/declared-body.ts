@@ -1,6 +1,6 @@
 /** What the headers of a request say of its body, before any of it is read. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
-import type { RequestBody } from "./operation.ts";
+import { jsonType, type RequestBody } from "./operation.ts";
 import { droppedBytesMax } from "./unread-body.ts";
 import { plantCharactersMax } from "./validation.ts";
 
@@ -8,7 +8,6 @@ import { plantCharactersMax } from "./validation.ts";
 const smallBodyBytes = plantCharactersMax;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 export const undeclaredBytes = 256 * 1024;
-const jsonType = "application/json";
 
 export class DeclaredBody {
   readonly isPresent: boolean;
