@@ -78,13 +78,14 @@ export async function readBulk(text: string, call: Call): Promise<Checked<readon
 
 /** Says where the body isn't JSON, instead of what is wrong with the items before that. */
 function toBodyError(error: SyntaxError, text: string): ValidationError {
-  return { pointer: "", detail: `The body ${error.message}${placeOf(error, text)}.` };
+  return { pointer: "", detail: `The body ${describeSyntax(error, text)}.` };
 }
 
-function placeOf(error: SyntaxError, text: string): string {
-  if (!(error instanceof NotJsonError)) return "";
-  if (error.at >= text.length) return ": it ends too early";
-  return `: see what begins at character ${error.at + 1}`;
+function describeSyntax(error: SyntaxError, text: string): string {
+  if (text === "") return "is empty";
+  if (!(error instanceof NotJsonError)) return error.message;
+  if (error.at >= text.length) return `${error.message}: it ends too early`;
+  return `${error.message}: see what begins at character ${error.at + 1}`;
 }
 
 /**

@@ -28,6 +28,20 @@ const late = send(
   ...["POST /plants HTTP/1.1", "Host: a", authorization, json, "Content-Length: 15", "", "{"],
 );
 
+/** Headers that take six seconds, and headers without an end. */
+const slow = sendSlowly(["GET /plants/1 HTTP/1.1\r\nHost: a\r\nConn", "ection: close\r\n"], 6_000);
+const endless = send("GET /plants/1 HTTP/1.1", "Host: a", "X: ");
+
+/** Sends the second piece this much later, and then the token. */
+async function sendSlowly([first, second]: [string, string], ms: number): Promise<string> {
+  const socket = connect(service.port, "127.0.0.1");
+  const received = text(socket);
+  socket.write(first);
+  await Bun.sleep(ms);
+  socket.write(`${second}${authorization}\r\n\r\n`);
+  return received;
+}
+
 test.each([
   ...["/plants", "/plants?limit=1", "/plants/1", "/plants/-1", "/plants?limit=x", "/tags"],
   ...["/events", "/me", "/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
@@ -88,6 +102,110 @@ test.each([
     expect(response.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
   },
 );
+
+describe("a body in chunks where none is expected", () => {
+  const chunked = "Transfer-Encoding: chunked";
+  const next = ["GET /healthz HTTP/1.1", "Host: a", "Connection: close", "", ""];
+  /** One for each response. */
+  const statuses = (responses: string) =>
+    [...responses.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+  /** The statuses of this request and of one that is sent after its response. */
+  async function thenNext(...lines: string[]): Promise<number[]> {
+    const socket = connect(service.port, "127.0.0.1");
+    const received = text(socket);
+    socket.write(lines.join("\r\n"));
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.write(next.join("\r\n"));
+    return statuses(await received);
+  }
+
+  test.each(["GET", "HEAD"])(
+    "is passed over by %s, and not taken for the next request",
+    async (method) => {
+      const hidden = ["DELETE /plants/2 HTTP/1.1", "Host: a", authorization, "", ""].join("\r\n");
+      for (const body of [
+        "0",
+        `5\r\nhello\r\n0`,
+        `${hidden.length.toString(16)}\r\n${hidden}\r\n0`,
+      ]) {
+        const head = [`${method} /plants/2 HTTP/1.1`, "Host: a", authorization, chunked, ""];
+        expect({ body, statuses: await thenNext(...head, body, "", "") }).toEqual({
+          body,
+          statuses: [200, 200],
+        });
+      }
+      expect((await service.call("GET /plants/2")).status).toBe(200);
+    },
+  );
+
+  test("is none for DELETE if it's empty, and otherwise a 400", async () => {
+    const remove = ["DELETE /plants/3 HTTP/1.1", "Host: a", authorization, chunked, ""];
+    expect(await thenNext(...remove, "1", "x", "0", "", "")).toEqual([400, 200]);
+    expect((await service.call("GET /plants/3")).status).toBe(200);
+    expect(await thenNext(...remove, "0", "", "")).toEqual([204, 200]);
+    expect((await service.call("GET /plants/3")).status).toBe(404);
+  });
+
+  test("is a 400 with a Content-Length that isn't 0", async () => {
+    for (const line of ["GET /plants/2", "DELETE /plants/2"]) {
+      expect(await ask(line, "Content-Length: 0")).toMatch(/^HTTP\/1\.1 20/);
+      expect(await ask(line, "Content-Length: 2")).toStartWith("HTTP/1.1 400");
+    }
+  });
+});
+
+/** What docs/interface.md says of the runtime, which could differ in its next version. */
+describe("the runtime", () => {
+  const post = (name: string, ...headers: string[]) => {
+    const body = `{"name":"${name}"}`;
+    const length = `Content-Length: ${body.length}`;
+    const head = ["POST /plants HTTP/1.1", "Host: a", authorization, json, length, ...headers];
+    return [...head, "", body].join("\r\n");
+  };
+
+  test.each([
+    ["a line break", "\r\n"],
+    ["another request", "GET /me HTTP/1.1\r\nHost: a\r\n\r\n"],
+  ])(
+    "closes the connection if %s follows a write, which may be stored: a key finds out",
+    async (name, more) => {
+      let stored = 0;
+      for (let time = 0; time < 10; time++) {
+        const plant = `${name} ${time}`;
+        const key = `Idempotency-Key: "${plant}"`;
+        const lost = await send(post(plant, key) + more);
+        expect(lost).not.toContain("201");
+        const again = await send(post(plant, key, "Connection: close"));
+        expect(again).toStartWith("HTTP/1.1 201");
+        if (/^idempotency-replayed: true\r$/im.test(again)) stored++;
+        const found = await service.call(`GET /plants?q=${encodeURIComponent(plant)}`);
+        expect(await found.json()).toHaveLength(1);
+      }
+      expect(stored).toBeGreaterThan(0);
+    },
+  );
+
+  test("sends a 100 to an HTTP/1.0 client that expects it", async () => {
+    const request = post("Reed", "Expect: 100-continue").replace("HTTP/1.1", "HTTP/1.0");
+    expect(await send(request)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
+  });
+
+  test("passes over a chunk's extension, and refuses one with a space", async () => {
+    const chunked = (extension: string) =>
+      send(
+        ...["POST /plants HTTP/1.1", "Host: a", ...common, json, "Transfer-Encoding: chunked", ""],
+        ...[`f${extension}`, '{"name":"Moss"}', "0", "", ""],
+      );
+    expect(await chunked(';a="b";c')).toStartWith("HTTP/1.1 201");
+    for (const extension of [';a="b c"', " ;a=b"]) {
+      expect(await chunked(extension)).toStartWith("HTTP/1.1 400");
+    }
+  });
+
+  test("refuses a line break before a request", async () => {
+    expect(await send("", "GET /healthz HTTP/1.1", "Host: a", "", "")).toStartWith("HTTP/1.1 400");
+  });
+});
 
 const chunkedTo = (target: string, ...headers: string[]) =>
   [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
@@ -172,4 +290,9 @@ test("a body that doesn't arrive within 15 seconds is 408, and its connection is
   expect(response).toStartWith("HTTP/1.1 408 ");
   expect(response).toMatch(/^connection: close\r$/im);
   expect(response).toContain("within 15 seconds");
+});
+
+test("headers may take eight seconds, and a connection whose headers don't end is closed", async () => {
+  expect(await slow).toStartWith("HTTP/1.1 200");
+  expect(await endless).toBe("");
 });
