@@ -131,22 +131,21 @@ export const ifNoneMatchToWrite = withoutTags(
  * spaces: the same key.
  */
 export function keyText(charactersMax: number) {
+  const bare = `[!#-~][!-~]{0,${charactersMax - 1}}`;
+  const quoted = `"([ !#-\\[\\]-~]|\\\\["\\\\]){1,${charactersMax}}"`;
+  const pattern = `^(${bare}|${quoted})$`;
+  const key = new RegExp(pattern);
   return v.pipe(
     v.string(),
-    v.transform(unquote),
     v.check(
-      (key) => key.length > 0 && key.length <= charactersMax,
+      (text) => key.test(text),
       `must be 1 to ${charactersMax} visible ASCII characters, bare or in double quotes`,
     ),
-    v.metadata({
-      jsonSchema: { type: "string", minLength: 1, maxLength: charactersMax, pattern: "^[!-~]+$" },
-    }),
+    v.transform(unquote),
+    v.metadata({ jsonSchema: { type: "string", pattern } }),
   );
 }
 
-/** Empty, which is no valid key, if it is malformed. */
 function unquote(text: string): string {
-  if (!text.startsWith('"')) return /^[!-~]+$/.test(text) ? text : "";
-  if (!/^"(?:[ !#-[\]-~]|\\["\\])*"$/.test(text)) return "";
-  return text.slice(1, -1).replace(/\\(["\\])/g, "$1");
+  return text.startsWith('"') ? text.slice(1, -1).replace(/\\(["\\])/g, "$1") : text;
 }
