@@ -71,7 +71,7 @@ export const tagText = v.pipe(
 export const searchText = v.pipe(
   v.string(),
   fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
-  v.check((search) => wordsOf(search).length > 0, "must have a word that is more than accents"),
+  v.check((search) => wordsOf(search).length > 0, "must have a word that isn't accents only"),
   v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
 );
 
