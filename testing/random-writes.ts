@@ -1,7 +1,7 @@
 /** Random groups of writes for fast-check, and what the model of a garden says they come to. */
 import fc from "fast-check";
-import { assignedIdMax, contentHash, type Plant } from "../src/domain/plant.ts";
-import type { Contents, GardenEvent, Outcome, Write } from "../src/domain/ports.ts";
+import { assignedIdMax, type ContentHashes, contentHash, type Plant } from "../src/domain/plant.ts";
+import type { GardenEvent, Outcome, Write } from "../src/domain/ports.ts";
 import { create, put, remove } from "../test/storage/tested-storage.ts";
 import { type Call, Garden, renderEvent, type Tagged } from "./garden-model.ts";
 
@@ -116,7 +116,7 @@ export function toWrite({ call: sent }: SentCall, garden: string): Write {
   return put({ ...rest, garden, id: plantId, preconditions });
 }
 
-function toContents(tagged: Tagged | undefined): Contents | undefined {
+function toContents(tagged: Tagged | undefined): ContentHashes | undefined {
   return tagged === undefined || tagged === "*" ? tagged : ["other", tagged.entityTag];
 }
 

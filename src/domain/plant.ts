@@ -179,6 +179,15 @@ export function contentHash(plant: PlantContent): string {
   return sha256(JSON.stringify(hashedContent(plant)), "base64url").slice(0, 22);
 }
 
+/** Of some contents, or of any. */
+export type ContentHashes = "*" | readonly string[];
+
+/** Whether the plant exists and has one of these contents. */
+export function hasOneOf(hashes: ContentHashes, found: PlantContent | undefined): boolean {
+  if (!found) return false;
+  return hashes === "*" || hashes.includes(contentHash(found));
+}
+
 /** Not imported at the top: that would add 20 ms to every start. */
 const loadHash = () => process.getBuiltinModule("node:crypto").hash;
 let hash: ReturnType<typeof loadHash> | undefined;

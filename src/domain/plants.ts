@@ -12,7 +12,9 @@ import {
   type TagCount,
 } from "./lists.ts";
 import {
+  type ContentHashes,
   countCharacters,
+  hasOneOf,
   type Plant,
   type PlantChange,
   type PlantContent,
@@ -22,7 +24,6 @@ import {
   withId,
 } from "./plant.ts";
 import type {
-  Contents,
   CreateWrite,
   Outcome,
   PlantReader,
@@ -30,7 +31,6 @@ import type {
   Write,
   WriteQueue,
 } from "./ports.ts";
-import { hasOneOf } from "./rules.ts";
 import { createMatcher } from "./search.ts";
 
 export interface Created extends Plant {
@@ -85,7 +85,7 @@ export class Plants {
   }
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
-  async get({ garden }: Caller, id: PlantId, ifMatch?: Contents): Promise<Plant> {
+  async get({ garden }: Caller, id: PlantId, ifMatch?: ContentHashes): Promise<Plant> {
     const after = id === plantIdMin ? undefined : id - 1n;
     const [plant] = await this.reader.list(garden, after, 1);
     if (plant?.id !== id) throw noSuchPlant();

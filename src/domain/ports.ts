@@ -6,7 +6,7 @@
  * `storage-full` when there is no room for a write. Any other error is a bug.
  */
 import type { MaybePromise } from "../shared/promises.ts";
-import type { Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
+import type { ContentHashes, Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
 /** What all writes have: the garden, and for the event, who wrote and when. */
@@ -58,15 +58,12 @@ export interface DeleteWrite extends WriteBase {
 
 export type Write = CreateWrite | PutWrite | PatchWrite | DeleteWrite;
 
-/** Any content, or that with one of these hashes (`contentHash`). */
-export type Contents = "*" | readonly string[];
-
 /** What must hold of the plant for the write to happen. Checked in the same step as the write. */
 export interface Preconditions {
   /** The plant exists and has one of these contents. */
-  readonly ifMatch?: Contents | undefined;
+  readonly ifMatch?: ContentHashes | undefined;
   /** The plant doesn't exist, or has none of these contents. */
-  readonly ifNoneMatch?: Contents | undefined;
+  readonly ifNoneMatch?: ContentHashes | undefined;
 }
 
 export type Outcome =

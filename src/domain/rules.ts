@@ -6,8 +6,8 @@
 import { KeyRow, type StoredKey } from "./idempotency.ts";
 import {
   assignedIdMax,
-  contentHash,
   contentOf,
+  hasOneOf,
   isSameContent,
   type Plant,
   type PlantContent,
@@ -15,7 +15,6 @@ import {
   withId,
 } from "./plant.ts";
 import type {
-  Contents,
   CreateWrite,
   DeleteWrite,
   EventType,
@@ -252,10 +251,4 @@ function holds(preconditions: Preconditions | undefined, found: PlantContent | u
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
   if (ifMatch !== undefined && !hasOneOf(ifMatch, found)) return false;
   return ifNoneMatch === undefined || !hasOneOf(ifNoneMatch, found);
-}
-
-/** Whether the plant exists and has one of the contents. */
-export function hasOneOf(contents: Contents, found: PlantContent | undefined): boolean {
-  if (!found) return false;
-  return contents === "*" || contents.includes(contentHash(found));
 }

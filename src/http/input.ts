@@ -1,7 +1,7 @@
 /** Turns a request into valid input, or refuses it with every validation error. */
 import * as v from "valibot";
 import { errorsMax, PlantStoreError, refuse, type ValidationError } from "../domain/errors.ts";
-import type { Contents } from "../domain/ports.ts";
+import type { ContentHashes } from "../domain/plant.ts";
 import { readBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Input, Operation, RequestBody } from "./operation.ts";
@@ -85,10 +85,10 @@ function checkHeaders({ refusedHeaders = [] }: Operation, sent: Headers): Valida
   return refused.map((header) => ({ header, detail: "must not be sent here." }));
 }
 
-const noCondition: Checked<Contents | undefined> = { value: undefined, errors: [] };
+const noCondition: Checked<ContentHashes | undefined> = { value: undefined, errors: [] };
 
 /** `If-Match` of a POST. What it writes to has no entity tag, so none can match. */
-function readCondition({ method }: Operation, sent: Headers): Checked<Contents | undefined> {
+function readCondition({ method }: Operation, sent: Headers): Checked<ContentHashes | undefined> {
   const text = method === "POST" ? sent.get("if-match") : null;
   if (text === null) return noCondition;
   const parsed = v.safeParse(ifMatch.schema, text, oneErrorEach);

@@ -1,7 +1,6 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys, entity tags. */
 import * as v from "valibot";
-import { codePointsMax, fits, tagSchema } from "../domain/plant.ts";
-import type { Contents } from "../domain/ports.ts";
+import { type ContentHashes, codePointsMax, fits, tagSchema } from "../domain/plant.ts";
 import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
@@ -93,7 +92,7 @@ function entityTagsText(comparison: "strong" | "weak") {
   return v.pipe(
     v.string(),
     v.check((text) => text === "*" || entityTags.test(text), entityTagsNeeded),
-    v.transform((text): Contents => (text === "*" ? text : toContentHashes(text, comparison))),
+    v.transform((text): ContentHashes => (text === "*" ? text : toContentHashes(text, comparison))),
     v.metadata({
       jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$' },
     }),

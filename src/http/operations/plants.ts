@@ -1,6 +1,7 @@
 /** Create, list, get, replace, change and delete a plant. */
 import {
   contentFields,
+  hasOneOf,
   type Plant,
   type PlantDraft,
   plantChangeSchema,
@@ -10,7 +11,6 @@ import {
   plantPatchSchema,
   plantSchema,
 } from "../../domain/plant.ts";
-import { hasOneOf } from "../../domain/rules.ts";
 import { andThen } from "../../shared/promises.ts";
 import { type DescribeSchemas, refer } from "../json-schema.ts";
 import { plantOperation, type RequestBody } from "../operation.ts";
