@@ -190,11 +190,11 @@ describe("the runtime", () => {
     expect(await send(request)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
   });
 
-  test("passes over a chunk's extension, and refuses one with a space", async () => {
+  test("ignores a chunk's extension, and refuses one with a space", async () => {
     const chunked = (extension: string) =>
       send(
         ...["POST /plants HTTP/1.1", "Host: a", ...common, json, "Transfer-Encoding: chunked", ""],
-        ...[`f${extension}`, '{"name":"Moss"}', "0", "", ""],
+        ...[`f${extension}`, '{"name":"Reed"}', "0", "", ""],
       );
     expect(await chunked(';a="b";c')).toStartWith("HTTP/1.1 201");
     for (const extension of [';a="b c"', " ;a=b"]) {
@@ -202,8 +202,39 @@ describe("the runtime", () => {
     }
   });
 
-  test("refuses a line break before a request", async () => {
-    expect(await send("", "GET /healthz HTTP/1.1", "Host: a", "", "")).toStartWith("HTTP/1.1 400");
+  test("sends a 100 before the token is checked", async () => {
+    const head = ["POST /plants HTTP/1.1", "Host: a", "Connection: close", json];
+    const expecting = ["Content-Length: 15", "Expect: 100-continue", "", '{"name":"Fern"}'];
+    expect(await send(...head, ...expecting)).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 401 /,
+    );
+  });
+
+  const create = ["POST /plants HTTP/1.1", "Host: a", authorization, json];
+  const chunked = "Transfer-Encoding: chunked";
+  const chunks = ["f", '{"name":"Moss"}', "0", "", ""];
+  test.each([
+    ["a line break before a request", 400, ["", "GET /me HTTP/1.1", "Host: a", "", ""]],
+    ["a bare line feed", 505, ["GET /me HTTP/1.1\nHost: a\n\n"]],
+    ["a folded header", 400, ["GET /me HTTP/1.1", "Host: a", "X: a", " b", "", ""]],
+    ["a space before a colon", 400, ["GET /me HTTP/1.1", "Host: a", "X : y", "", ""]],
+    ["NUL", 400, ["GET /me HTTP/1.1", "Host: a", "X: a\0b", "", ""]],
+    ["another version", 505, ["GET /me HTTP/2.0", "Host: a", "", ""]],
+    ["17 KB of headers", 431, ["GET /me HTTP/1.1", "Host: a", `X: ${"x".repeat(17_000)}`, "", ""]],
+    ["199 headers", 431, ["GET /me HTTP/1.1", "Host: a", ...Array(198).fill("X: y"), "", ""]],
+    ["a malformed length", 400, ["POST /plants HTTP/1.1", "Host: a", "Content-Length: -1", "", ""]],
+    ["a length beside chunks", 400, [...create, "Content-Length: 15", chunked, "", ...chunks]],
+    ["a trailer", 400, [...create, chunked, "", ...chunks.slice(0, 3), "X: y", "", ""]],
+  ])("refuses %s by itself, with a bare %d that has no effect", async (_, status, lines) => {
+    const response = await send(...lines);
+    expect(response).toStartWith(`HTTP/1.1 ${status} `);
+    expect(response).toEndWith("\r\n\r\n");
+    expect(response).not.toContain("X-Request-Id");
+    expect(await (await service.call("GET /plants?q=moss")).json()).toEqual([]);
+  });
+
+  test("closes the connection on an unknown method", async () => {
+    expect(await send("BREW /plants HTTP/1.1", "Host: a", "", "")).toBe("");
   });
 });
 
@@ -255,6 +286,23 @@ print(response.status_code, response.json()["title"])`;
       expect(`${stdout}`).toBe("401 A valid token is needed\n");
     },
   );
+});
+
+test("what a proxy could understand otherwise is a 400 that says so", async () => {
+  const post = (...headers: string[]) =>
+    ask("POST /plants", json, ...headers, "", '{"name":"Fern"}');
+  const length = "Content-Length: 15";
+  const repeated = await post(length, length);
+  expect(repeated).toStartWith("HTTP/1.1 400");
+  expect(repeated).toContain('"header":"Content-Length"');
+  const comma = await post("Transfer-Encoding: chunked,");
+  expect(comma).toStartWith("HTTP/1.1 400");
+  expect(comma).toContain('"header":"Transfer-Encoding"');
+});
+
+test("headers of 16 KB and 198 lines are read", async () => {
+  expect(await ask("GET /me", `X: ${"x".repeat(16_000)}`)).toStartWith("HTTP/1.1 200");
+  expect(await ask("GET /me", ...Array(195).fill("X: y"))).toStartWith("HTTP/1.1 200");
 });
 
 test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
