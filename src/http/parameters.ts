@@ -64,7 +64,9 @@ export function wordText<const Word extends string>(...words: readonly Word[]) {
 
 export const tagText = v.pipe(
   tagSchema,
-  v.metadata({ jsonSchema: { type: "string", maxLength: codePointsMax.tag } }),
+  v.metadata({
+    jsonSchema: { type: "string", maxLength: codePointsMax.tag, pattern: "^[^\\x00]*$" },
+  }),
 );
 
 export const searchText = v.pipe(
