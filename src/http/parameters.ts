@@ -114,16 +114,16 @@ export const ifMatch = inHeader(
   entityTagHeader.example,
 );
 
-const withoutTags = (description: string) =>
+const declareIfNoneMatch = (description: string) =>
   inHeader(entityTagsText("weak"), description, entityTagHeader.example);
 
 /** Of a read. */
-export const ifNoneMatch = withoutTags(
+export const ifNoneMatch = declareIfNoneMatch(
   "Entity tags, or `*`. If the plant has one of them, the response is 304.",
 );
 
 /** Of a write. */
-export const ifNoneMatchToWrite = withoutTags(
+export const ifNoneMatchToWrite = declareIfNoneMatch(
   "Entity tags, or `*`: only if the plant doesn't exist, or has none of them.",
 );
 
