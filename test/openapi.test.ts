@@ -10,7 +10,7 @@ import {
 import { createOpenApi } from "../src/http/openapi.ts";
 import { version } from "../src/shared/version.ts";
 import { ApiDocument, type Document } from "./contract/documented-responses.ts";
-import { openService } from "./contract/garden.ts";
+import { bearer, openService } from "./contract/garden.ts";
 
 const service = openService("SQLite", { basePath: "/v1" });
 const document: Document = createOpenApi({ version, basePath: "/v1" });
@@ -47,6 +47,27 @@ describe("the OpenAPI document", () => {
     expect(Array.from(listed, ([, code, status]) => [status, code])).toEqual(
       Array.from(explained, ([, status, code]) => [status, code]),
     );
+  });
+
+  test("describes exactly the idempotency keys that the service takes", async () => {
+    const token = await service.makeToken({ user: "ann" });
+    const { parameters } = document.paths["/plants"].post;
+    const { schema } = parameters.find(({ name }: Document) => name === "Idempotency-Key");
+    const pattern = new RegExp(schema.pattern);
+    const taken = ["k", 'a"', 'a"b"', "a\\", '"k"', '"a b"', '" "', '"\\""', '"\\\\"'];
+    const refused = ["", "a b", '"', '""', '"a', '"a"b', '"a"b"', '"\\a"', '"\\"', "\u00e9"];
+    for (const length of [255, 256]) {
+      const [bare, escaped] = ["~".repeat(length), '\\"'.repeat(length)];
+      (length === 255 ? taken : refused).push(bare, `"${bare}"`, `"${escaped}"`);
+    }
+    for (const key of [...taken, ...refused]) {
+      const status = taken.includes(key) ? 201 : 400;
+      const body = JSON.stringify({ name: "Fern" });
+      const type = { "Content-Type": "application/json", "Idempotency-Key": key };
+      const headers = { ...type, ...bearer(token) };
+      const reply = await service.fetch("POST /plants?include=id", { body, headers });
+      expect([key, reply.status, pattern.test(key)]).toEqual([key, status, status === 201]);
+    }
   });
 
   test("has examples that fit its own schemas", () => {

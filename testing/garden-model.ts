@@ -14,14 +14,20 @@ export interface Seen extends Plant {
   readonly entityTag: string;
 }
 
-type IfMatch = Seen | "*";
+/** What an entity tag was read with, or any content. */
+export type Tagged = Seen | "*";
+
+interface Conditions {
+  readonly ifMatch?: Tagged | undefined;
+  readonly ifNoneMatch?: Tagged | undefined;
+}
 
 /** `count` asks `/me` for a number, `events` for the events after one. */
 export type Call =
   | (Partial<Plant> & Content & { readonly kind: "create"; readonly key?: string })
-  | (Plant & { readonly kind: "put"; readonly ifMatch?: IfMatch; readonly isForNew?: boolean })
-  | (Partial<Content> & { readonly kind: "patch"; readonly id: bigint; readonly ifMatch?: IfMatch })
-  | { readonly kind: "delete"; readonly id: bigint; readonly ifMatch?: IfMatch }
+  | (Plant & Conditions & { readonly kind: "put" })
+  | (Partial<Content> & Conditions & { readonly kind: "patch"; readonly id: bigint })
+  | (Conditions & { readonly kind: "delete"; readonly id: bigint })
   | { readonly kind: "get"; readonly id: bigint }
   | { readonly kind: "count"; readonly of: "plants" | "lastEvent" }
   | { readonly kind: "events"; readonly after: number }
@@ -120,18 +126,19 @@ export class Garden {
     return { garden: this.#with({ id, name, tag }, user, keys), response: created(id, call) };
   }
 
-  #put({ id, name, tag, ifMatch, isForNew }: CallOf<"put">, user: string): Outcome | string {
+  #put({ id, name, tag, ...conditions }: CallOf<"put">, user: string): Outcome | string {
     const found = this.#find(id);
-    if ((isForNew && found) || !matches(ifMatch, found)) return "412";
+    if (!areMet(conditions, found)) return "412";
     if (found) return this.#replace(found, { name, tag }, user);
     if (this.#isFull) return "507";
     return { garden: this.#with({ id, name, tag }, user), response: created(id, { name, tag }) };
   }
 
-  #patch({ id, ifMatch, ...change }: CallOf<"patch">, user: string): Outcome | string {
+  #patch({ id, ifMatch, ifNoneMatch, ...change }: CallOf<"patch">, user: string): Outcome | string {
     const found = this.#find(id);
     if (!found) return "404";
-    return matches(ifMatch, found) ? this.#replace(found, change, user) : "412";
+    if (!areMet({ ifMatch, ifNoneMatch }, found)) return "412";
+    return this.#replace(found, change, user);
   }
 
   #replace(found: Plant, change: Partial<Content>, user: string): Outcome {
@@ -141,10 +148,10 @@ export class Garden {
     return { garden, response: `200 ${render({ name, tag })}` };
   }
 
-  #delete({ id, ifMatch }: CallOf<"delete">, user: string): Outcome | string {
+  #delete({ id, ...conditions }: CallOf<"delete">, user: string): Outcome | string {
     const found = this.#find(id);
     if (!found) return "404";
-    if (!matches(ifMatch, found)) return "412";
+    if (!areMet(conditions, found)) return "412";
     const event = renderEvent("plant.deleted", user, found);
     return { garden: this.#after(event, this.#without(id)), response: "204" };
   }
@@ -188,8 +195,13 @@ function render({ id, name, tag }: Partial<Plant>, include?: "id"): string {
   return include ? `{"id":${id},${content.slice(1)}` : content;
 }
 
+function areMet({ ifMatch, ifNoneMatch }: Conditions, found: Plant | undefined): boolean {
+  if (ifMatch && !matches(ifMatch, found)) return false;
+  return !ifNoneMatch || !matches(ifNoneMatch, found);
+}
+
 /** An entity tag stands for the content that it was read with. */
-function matches(ifMatch: IfMatch | undefined, found: Plant | undefined): boolean {
-  if (ifMatch === "*") return found !== undefined;
-  return !ifMatch || (found?.name === ifMatch.name && found.tag === ifMatch.tag);
+function matches(tagged: Tagged, found: Plant | undefined): boolean {
+  if (tagged === "*") return found !== undefined;
+  return found?.name === tagged.name && found.tag === tagged.tag;
 }

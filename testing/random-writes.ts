@@ -1,9 +1,9 @@
 /** Random groups of writes for fast-check, and what the model of a garden says they come to. */
 import fc from "fast-check";
-import { assignedIdMax, contentHash, type Plant } from "../src/domain/plant.ts";
+import { assignedIdMax, type ContentHashes, contentHash, type Plant } from "../src/domain/plant.ts";
 import type { GardenEvent, Outcome, Write } from "../src/domain/ports.ts";
 import { create, put, remove } from "../test/storage/tested-storage.ts";
-import { type Call, Garden, renderEvent } from "./garden-model.ts";
+import { type Call, Garden, renderEvent, type Tagged } from "./garden-model.ts";
 
 export interface SentCall {
   readonly garden: string;
@@ -19,8 +19,8 @@ const key = fc.constantFrom("a", "b", "a 0", "a 1", "a 300");
 const seen = fc.record({ id, name, tag }).map((plant) => {
   return { ...plant, entityTag: contentHash(plant) };
 });
-const ifMatch = fc.oneof(fc.constant("*" as const), seen);
-const isForNew = fc.constant(true);
+const tagged = fc.oneof(fc.constant("*" as const), seen);
+const conditions = { ifMatch: tagged, ifNoneMatch: tagged };
 const makeCreate = (optional: { id?: typeof id; key: fc.Arbitrary<string> }) =>
   fc.record(
     { kind: fc.constant("create" as const), name, tag, ...optional },
@@ -31,14 +31,14 @@ const plainCall = makeCreate({ key: fc.constantFrom("a", "b", "c", "d", "e") });
 const call = fc.oneof<fc.Arbitrary<SentCall["call"]>[]>(
   makeCreate({ id, key }),
   fc.record(
-    { kind: fc.constant("put"), id, name, tag, ifMatch, isForNew },
+    { kind: fc.constant("put"), id, name, tag, ...conditions },
     { requiredKeys: ["kind", "id", "name", "tag"] },
   ),
   fc.record(
-    { kind: fc.constant("patch"), id, name, tag, ifMatch },
+    { kind: fc.constant("patch"), id, name, tag, ...conditions },
     { requiredKeys: ["kind", "id"] },
   ),
-  fc.record({ kind: fc.constant("delete"), id, ifMatch }, { requiredKeys: ["kind", "id"] }),
+  fc.record({ kind: fc.constant("delete"), id, ...conditions }, { requiredKeys: ["kind", "id"] }),
 );
 const makeGroup = (call: fc.Arbitrary<SentCall["call"]>) =>
   fc.array(fc.record({ garden: fc.constantFrom("one", "two"), call }), {
@@ -108,14 +108,16 @@ export function toWrite({ call: sent }: SentCall, garden: string): Write {
     const idempotency = ofRequest ? { key: ofRequest, index, nowMs: 0, expiresAtMs: 1 } : undefined;
     return create({ ...fields, garden, idempotency });
   }
-  const { kind, id: plantId, ifMatch: match, ...rest } = sent;
-  const hashes = match === undefined || match === "*" ? match : ["other", match.entityTag];
-  const preconditions = { ifMatch: hashes };
+  const { kind, id: plantId, ifMatch, ifNoneMatch, ...rest } = sent;
+  const preconditions = { ifMatch: toContents(ifMatch), ifNoneMatch: toContents(ifNoneMatch) };
   const named = remove(plantId, garden);
   if (kind === "delete") return { ...named, preconditions };
   if (kind === "patch") return { ...named, kind, change: rest, preconditions };
-  const ifNoneMatch = sent.isForNew ? "*" : undefined;
-  return put({ ...rest, garden, id: plantId, preconditions: { ...preconditions, ifNoneMatch } });
+  return put({ ...rest, garden, id: plantId, preconditions });
+}
+
+function toContents(tagged: Tagged | undefined): ContentHashes | undefined {
+  return tagged === undefined || tagged === "*" ? tagged : ["other", tagged.entityTag];
 }
 
 /** An outcome as the model returns it. */

@@ -181,11 +181,9 @@ function* readJsonArray(text: string): Generator<Row, void> {
   const locate = createLocator(text);
   let end = text.indexOf("[") + 1;
   try {
-    for (const source of itemsOf(text)) {
-      // Between items there are only white space and a comma.
-      const at = text.indexOf(source, end);
-      yield { ...locate(at), ...readJsonPlant(source) };
-      end = at + source.length;
+    for (const { text: item, start } of itemsOf(text)) {
+      yield { ...locate(start), ...readJsonPlant(item) };
+      end = start + item.length;
     }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

@@ -1,6 +1,12 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
 import { waitFor } from "../../test/end-to-end/running-service.ts";
-import { type Call, type Plant, renderEvent, type Seen } from "../../testing/garden-model.ts";
+import {
+  type Call,
+  type Plant,
+  renderEvent,
+  type Seen,
+  type Tagged,
+} from "../../testing/garden-model.ts";
 import type { LoggedEvent } from "../audit.ts";
 import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
 import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
@@ -85,8 +91,8 @@ export class Client {
 interface Fields extends Partial<Plant> {
   readonly kind: Call["kind"];
   readonly key?: string;
-  readonly ifMatch?: Seen | "*";
-  readonly isForNew?: boolean;
+  readonly ifMatch?: Tagged | undefined;
+  readonly ifNoneMatch?: Tagged | undefined;
   readonly include?: string;
   readonly limit?: number;
   readonly after?: bigint | number;
@@ -94,11 +100,11 @@ interface Fields extends Partial<Plant> {
 
 /** A call as HTTP, by docs/interface.md. */
 function writeCall(call: Call, token: string): string {
-  const { kind, id, name, tag, key, ifMatch, isForNew, include, limit, after }: Fields = call;
+  const { kind, id, name, tag, key, ifMatch, ifNoneMatch, include, limit, after }: Fields = call;
   const headers: Record<string, string> = {};
   if (key !== undefined) headers["Idempotency-Key"] = key;
-  if (ifMatch) headers["If-Match"] = ifMatch === "*" ? "*" : ifMatch.entityTag;
-  if (isForNew) headers["If-None-Match"] = "*";
+  if (ifMatch) headers["If-Match"] = toText(ifMatch);
+  if (ifNoneMatch) headers["If-None-Match"] = toText(ifNoneMatch);
   const query = Object.entries({ include, limit, after })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${value}`);
@@ -117,6 +123,10 @@ function writeCall(call: Call, token: string): string {
   const whole = hasId ? `{"id":${id},${content.slice(1)}` : content;
   const body = ["create", "put", "patch"].includes(kind) ? whole : undefined;
   return writeRequest(lines[kind], { token, headers, body });
+}
+
+function toText(tagged: Tagged): string {
+  return tagged === "*" ? "*" : tagged.entityTag;
 }
 
 /** A response as the model has it. */

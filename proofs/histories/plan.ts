@@ -64,7 +64,7 @@ export function* plan(
       { kind: "delete", id, ...pickSeen(id) },
       pickKeyed(),
       { kind: "put", name, tag, id },
-      { kind: "put", ...fresh, id, isForNew: true },
+      { kind: "put", ...fresh, id, ifNoneMatch: "*" },
       { kind: "put", name, tag, id, ifMatch: "*" },
       // As clients change a plant: what somebody else puts in between must not be lost.
       { kind: "put", name, tag, id, ...pickSeen(id) },

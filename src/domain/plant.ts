@@ -103,12 +103,22 @@ export const plantDraftSchema = v.object(
 
 export type PlantDraft = v.InferOutput<typeof plantDraftSchema>;
 
-/** What a client sends to change a plant: the fields that change. */
-export const plantChangeSchema = v.object(
-  { name: v.optional(name), tag: v.optional(tagSchema) } satisfies Record<
-    keyof PlantContent,
-    unknown
-  >,
+const removableTag = v.pipe(
+  tagSchema,
+  v.description(`0 to ${codePointsMax.tag} Unicode code points, kept as sent. Null: empty.`),
+);
+
+const changedSchemas = { name: v.optional(name), tag: v.nullish(removableTag) } satisfies Record<
+  keyof PlantContent,
+  unknown
+>;
+
+/** What a client sends to change plants: the fields that change. `null` is an empty tag. */
+export const plantChangeSchema = v.object(changedSchemas, objectMessage);
+
+/** To change one plant. An id changes nothing: it's the one in the path. */
+export const plantPatchSchema = v.object(
+  { ...changedSchemas, id: v.optional(plantIdSchema) },
   objectMessage,
 );
 
@@ -167,6 +177,15 @@ export function hashedContent(plant: PlantContent): unknown[] {
 /** A hash of the plant's content, as 22 characters of base64url. */
 export function contentHash(plant: PlantContent): string {
   return sha256(JSON.stringify(hashedContent(plant)), "base64url").slice(0, 22);
+}
+
+/** Of some contents, or of any. */
+export type ContentHashes = "*" | readonly string[];
+
+/** Whether the plant exists and has one of these contents. */
+export function hasOneOf(hashes: ContentHashes, found: PlantContent | undefined): boolean {
+  if (!found) return false;
+  return hashes === "*" || hashes.includes(contentHash(found));
 }
 
 /** Not imported at the top: that would add 20 ms to every start. */

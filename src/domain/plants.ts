@@ -12,7 +12,9 @@ import {
   type TagCount,
 } from "./lists.ts";
 import {
+  type ContentHashes,
   countCharacters,
+  hasOneOf,
   type Plant,
   type PlantChange,
   type PlantContent,
@@ -82,11 +84,12 @@ export class Plants {
     return this.#writeMany(drafts, toWrite, onOutcome, { verb: "stored", advice });
   }
 
-  /** Fails with `not-found` if the caller's garden holds no such plant. */
-  async get({ garden }: Caller, id: PlantId): Promise<Plant> {
+  /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
+  async get({ garden }: Caller, id: PlantId, ifMatch?: ContentHashes): Promise<Plant> {
     const after = id === plantIdMin ? undefined : id - 1n;
     const [plant] = await this.reader.list(garden, after, 1);
     if (plant?.id !== id) throw noSuchPlant();
+    if (ifMatch !== undefined && !hasOneOf(ifMatch, plant)) throw preconditionFailed();
     return plant;
   }
 
@@ -129,7 +132,7 @@ export class Plants {
     caller: Caller,
     id: PlantId,
     change: PlantChange,
-    preconditions?: Pick<Preconditions, "ifMatch">,
+    preconditions?: Preconditions,
   ): Promise<Plant> {
     const base = this.#writeBase(caller);
     const outcome = await this.queue.write({ kind: "patch", ...base, id, change, preconditions });
@@ -138,11 +141,7 @@ export class Plants {
   }
 
   /** Fails with `not-found`, or with `precondition-failed` if the plant isn't as expected. */
-  async delete(
-    caller: Caller,
-    id: PlantId,
-    preconditions?: Pick<Preconditions, "ifMatch">,
-  ): Promise<void> {
+  async delete(caller: Caller, id: PlantId, preconditions?: Preconditions): Promise<void> {
     const base = this.#writeBase(caller);
     const outcome = await this.queue.write({ kind: "delete", ...base, id, preconditions });
     if (outcome.kind === "missing") throw noSuchPlant();

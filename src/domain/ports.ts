@@ -6,7 +6,7 @@
  * `storage-full` when there is no room for a write. Any other error is a bug.
  */
 import type { MaybePromise } from "../shared/promises.ts";
-import type { Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
+import type { ContentHashes, Plant, PlantChange, PlantContent, PlantId } from "./plant.ts";
 import type { TokenRecord } from "./token.ts";
 
 /** What all writes have: the garden, and for the event, who wrote and when. */
@@ -47,23 +47,23 @@ export interface PatchWrite extends WriteBase {
   readonly kind: "patch";
   readonly id: PlantId;
   readonly change: PlantChange;
-  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
+  readonly preconditions?: Preconditions | undefined;
 }
 
 export interface DeleteWrite extends WriteBase {
   readonly kind: "delete";
   readonly id: PlantId;
-  readonly preconditions?: Pick<Preconditions, "ifMatch"> | undefined;
+  readonly preconditions?: Preconditions | undefined;
 }
 
 export type Write = CreateWrite | PutWrite | PatchWrite | DeleteWrite;
 
 /** What must hold of the plant for the write to happen. Checked in the same step as the write. */
 export interface Preconditions {
-  /** The plant exists and, unless this is `*`, its `contentHash` is one of these. */
-  readonly ifMatch?: "*" | readonly string[] | undefined;
-  /** The plant doesn't exist. */
-  readonly ifNoneMatch?: "*" | undefined;
+  /** The plant exists and has one of these contents. */
+  readonly ifMatch?: ContentHashes | undefined;
+  /** The plant doesn't exist, or has none of these contents. */
+  readonly ifNoneMatch?: ContentHashes | undefined;
 }
 
 export type Outcome =

@@ -6,8 +6,8 @@
 import { KeyRow, type StoredKey } from "./idempotency.ts";
 import {
   assignedIdMax,
-  contentHash,
   contentOf,
+  hasOneOf,
   isSameContent,
   type Plant,
   type PlantContent,
@@ -249,7 +249,6 @@ class Garden {
 
 function holds(preconditions: Preconditions | undefined, found: PlantContent | undefined): boolean {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
-  if (ifNoneMatch !== undefined && found) return false;
-  if (ifMatch === undefined) return true;
-  return found !== undefined && (ifMatch === "*" || ifMatch.includes(contentHash(found)));
+  if (ifMatch !== undefined && !hasOneOf(ifMatch, found)) return false;
+  return ifNoneMatch === undefined || !hasOneOf(ifNoneMatch, found);
 }

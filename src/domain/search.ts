@@ -17,10 +17,10 @@ export function createMatcher(search: string): (plant: Plant) => boolean {
   };
 }
 
-/** An accent by itself, such as ´, becomes an empty word. */
+/** Without words that are nothing but accents, such as ´. */
 export function wordsOf(search: string): string[] {
-  const words = search.split(space).filter((word) => word !== "");
-  return words.map((word) => fold(word).trim());
+  const words = search.split(space).map((word) => fold(word).trim());
+  return words.filter((word) => word !== "");
 }
 
 /** Without case and accents. */

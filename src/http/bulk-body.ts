@@ -8,10 +8,18 @@ import {
   type PlantChange,
   type PlantDraft,
   type PlantId,
+  plantChangeSchema,
   plantDraftSchema,
   plantIdSchema,
 } from "../domain/plant.ts";
-import { exactInteger, itemsOf, membersOf } from "../shared/json-text.ts";
+import {
+  exactInteger,
+  itemsOf,
+  type JsonPart,
+  membersOf,
+  NotJsonError,
+  parsePart,
+} from "../shared/json-text.ts";
 import type { Call } from "./operation.ts";
 import {
   type Checked,
@@ -22,7 +30,6 @@ import {
   toPointer,
   validateChange,
   validateObject,
-  whyNotObject,
 } from "./validation.ts";
 
 export const bulkPlantsMax = 10_000;
@@ -50,21 +57,35 @@ export async function readBulk(text: string, call: Call): Promise<Checked<readon
   try {
     const count = await forEachItem(items, "plants", turnPlantsMax, call, (item, index) => {
       const pointer = `/${index}`;
-      if (item.length > plantCharactersMax) {
+      if (item.text.length > plantCharactersMax) {
         errors.push({ pointer, detail: tooLong });
         return false;
       }
-      const draft = validateObject(plantDraftSchema, item, { pointer });
-      errors.push(...draft.errors);
+      const draft = validateObject(plantDraftSchema, item.text, { pointer });
       if (draft.value) drafts.push(draft.value);
+      // Unless it is no JSON at all, which is an error of the whole body.
+      else parsePart(item);
+      errors.push(...draft.errors);
       return errors.length < errorsMax;
     });
     if (count === 0) errors.push({ pointer: "", detail: "The array must not be empty." });
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    errors.push({ pointer: "", detail: `The body ${error.message}.` });
+    return { value: [], errors: [toBodyError(error, text)] };
   }
   return { value: drafts, errors };
+}
+
+/** Says where the body isn't JSON, instead of what is wrong with the items before that. */
+function toBodyError(error: SyntaxError, text: string): ValidationError {
+  return { pointer: "", detail: `The body ${describeSyntax(error, text)}.` };
+}
+
+function describeSyntax(error: SyntaxError, text: string): string {
+  if (text === "") return "is empty";
+  if (!(error instanceof NotJsonError)) return error.message;
+  if (error.at >= text.length) return `${error.message}: it ends too early`;
+  return `${error.message}: see what begins at character ${error.at + 1}`;
 }
 
 /**
@@ -72,11 +93,11 @@ export async function readBulk(text: string, call: Call): Promise<Checked<readon
  * many there were; fails with `too-large` if that's too many.
  */
 async function forEachItem(
-  items: Iterable<string>,
+  items: Iterable<JsonPart>,
   name: "plants" | "ids",
   turnItemsMax: number,
   call: Call,
-  read: (item: string, index: number) => boolean,
+  read: (item: JsonPart, index: number) => boolean,
 ): Promise<number> {
   const slice = new Slice(turnItemsMax);
   let count = 0;
@@ -85,7 +106,7 @@ async function forEachItem(
       throw new PlantStoreError("too-large", `Send at most ${bulkPlantsMax} ${name}.`);
     }
     if (!read(item, count++)) break;
-    if (slice.endsAfter(item)) await call.turn();
+    if (slice.endsAfter(item.text)) await call.turn();
   }
   return count;
 }
@@ -160,70 +181,82 @@ async function readChange(
     };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const detail = `The body ${whyNotObject(text)}.`;
-    return { value: { ids: [], set: {} }, errors: [{ pointer: "", detail }] };
+    return { value: { ids: [], set: {} }, errors: [toBodyError(error, text)] };
   }
 }
 
 /**
- * The members with these keys, each as its text if it can be read. Parsing the whole body would
+ * The members with these keys, each as a part of the text if it can be read. Parsing the whole body would
  * hold others up: 25 ms for 256 KiB of nested arrays. Throws a `SyntaxError` if it's no JSON object.
  */
 async function readMembers(
   text: string,
   keys: readonly ChangeKey[],
   call: Call,
-): Promise<Checked<Partial<Record<ChangeKey, string>>>> {
+): Promise<Checked<Partial<Record<ChangeKey, JsonPart>>>> {
   const errors: ValidationError[] = [];
-  const values = new Map<string, string>();
+  const values = new Map<string, JsonPart>();
   const repeated = new Set<string>();
   const add = (key: string, detail: string) => errors.push({ pointer: toPointer(key), detail });
   const slice = new Slice(turnIdsMax);
   for (const [key, value] of membersOf(text)) {
     if (values.has(key)) repeated.add(key);
-    else if (!keys.some((each) => each === key)) add(key, notField);
+    else if (!keys.some((each) => each === key)) {
+      requireJson(value);
+      add(key, notField);
+    }
     values.set(key, value);
     if (errors.length + repeated.size >= errorsMax) break;
-    if (slice.endsAfter(value)) await call.turn();
+    if (slice.endsAfter(value.text)) await call.turn();
   }
   for (const key of repeated) add(key, repeatedField);
   if (errors.length >= errorsMax) return { value: {}, errors };
-  const readable: Partial<Record<ChangeKey, string>> = {};
+  const readable: Partial<Record<ChangeKey, JsonPart>> = {};
   for (const key of keys) {
     const value = values.get(key);
     const [start, needed] = changeMembers[key];
     if (value === undefined) add(key, "is required.");
-    else if (!value.startsWith(start)) add(key, needed);
-    else if (!repeated.has(key)) readable[key] = value;
+    else if (!value.text.startsWith(start)) {
+      requireJson(value);
+      add(key, needed);
+    } else if (!repeated.has(key)) readable[key] = value;
   }
   return { value: readable, errors };
 }
 
-/** Throws a `SyntaxError` if the text is not JSON. */
-function readSet(text: string): Checked<PlantChange | undefined> {
-  if (text.length > plantCharactersMax) {
-    return { value: undefined, errors: [{ pointer: "/set", detail: tooLong }] };
-  }
-  JSON.parse(text);
-  return validateChange(text, "/set");
+/** Throws a `NotJsonError` if a value that is wrong anyway isn't JSON, and parsing it is quick. */
+function requireJson(value: JsonPart): void {
+  if (value.text.length <= plantCharactersMax) parsePart(value);
 }
 
-/** Throws a `SyntaxError` if the text is not a JSON array. */
-async function readIds(text: string, call: Call): Promise<Checked<readonly PlantId[]>> {
+/** Throws a `NotJsonError` if it isn't JSON. */
+function readSet(set: JsonPart): Checked<PlantChange | undefined> {
+  if (set.text.length > plantCharactersMax) {
+    return { value: undefined, errors: [{ pointer: "/set", detail: tooLong }] };
+  }
+  parsePart(set);
+  return validateChange(plantChangeSchema, set.text, { pointer: "/set" });
+}
+
+/** Throws a `NotJsonError` if it isn't a JSON array. */
+async function readIds(
+  { text, start }: JsonPart,
+  call: Call,
+): Promise<Checked<readonly PlantId[]>> {
   const errors: ValidationError[] = [];
   const ids = new Set<PlantId>();
-  const items = itemsOf(text, plantCharactersMax);
+  const items = itemsOf(text, plantCharactersMax, start);
   const count = await forEachItem(items, "ids", turnIdsMax, call, (item, index) => {
     const pointer = `/ids/${index}`;
-    if (item.length > plantCharactersMax) {
+    if (item.text.length > plantCharactersMax) {
       errors.push({ pointer, detail: tooLong });
       return false;
     }
-    const parsed = v.safeParse(plantIdSchema, exactInteger(item), oneErrorEach);
+    const parsed = v.safeParse(plantIdSchema, exactInteger(item.text), oneErrorEach);
     if (parsed.success) ids.add(parsed.output);
     else {
       // Unless it is no JSON at all, which is an error of the whole body.
-      JSON.parse(item);
+      parsePart(item);
       errors.push({ pointer, detail: `${parsed.issues[0].message}.` });
     }
     return errors.length < errorsMax;

@@ -1,13 +1,12 @@
 /** What the headers of a request say of its body, before any of it is read. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
-import type { RequestBody } from "./operation.ts";
+import { jsonType, type RequestBody } from "./operation.ts";
 import { plantCharactersMax } from "./validation.ts";
 
 /** Any valid plant fits, even with every character escaped. Longer bodies are bulks, or invalid. */
 const smallBodyBytes = plantCharactersMax;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
 export const undeclaredBytes = 256 * 1024;
-const jsonType = "application/json";
 
 /** If a body declares more, its rest isn't dropped: see unread-body.ts. */
 export const droppedBytesMax = 1024 * 1024;

@@ -22,7 +22,7 @@ import type { Metrics } from "../shared/metrics.ts";
 import { singleFlight } from "../shared/promises.ts";
 import type { Connections } from "./connections.ts";
 import type { Reply } from "./reply.ts";
-import { renderEvent } from "./reply.ts";
+import { renderEvent, variesByAccept } from "./reply.ts";
 import type { Source } from "./stream.ts";
 
 /** On each thread of a process. */
@@ -116,7 +116,7 @@ export class EventFeed {
     return {
       status: 200,
       contentType: "text/event-stream",
-      headers: { "X-Accel-Buffering": "no" },
+      headers: { ...variesByAccept, "X-Accel-Buffering": "no" },
       body: listener,
       isLive: true,
     };

@@ -1,5 +1,6 @@
 /** The headers that all responses share: CORS, caching, and the limits of the caller. */
 import type { RateLimiter, UsageLimits } from "../limits/rate-limiter.ts";
+import type { Route } from "./router.ts";
 
 const exposed = [
   "Location",
@@ -10,6 +11,7 @@ const exposed = [
   "Retry-After",
   "RateLimit",
   "RateLimit-Policy",
+  "WWW-Authenticate",
 ].join(", ");
 
 const preflightSeconds = 86_400;
@@ -18,8 +20,8 @@ const preflightSeconds = 86_400;
 export type AllowedOrigins = "*" | readonly string[];
 
 /**
- * A private response depends on the caller, so no cache may store it. A probe's is for monitoring,
- * so no page of another origin may read it.
+ * No cache may store a private response: it depends on the caller, or soon isn't true. A probe's is
+ * for monitoring, so no page of another origin may read it.
  */
 export type Visibility = "private" | "public" | "probe";
 
@@ -71,9 +73,10 @@ function createSharedHeaders(allowed: AllowedOrigins, isSecure: boolean): Shared
 }
 
 /** For the request that a browser sends first when a page of another origin calls. */
-export function preflightHeaders(allow: string): Record<string, string> {
+export function preflightHeaders({ allow, acceptPatch }: Route): Record<string, string> {
   return {
     Allow: allow,
+    ...(acceptPatch && { "Accept-Patch": acceptPatch }),
     "Access-Control-Allow-Methods": allow,
     "Access-Control-Allow-Headers":
       "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +

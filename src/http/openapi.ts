@@ -179,13 +179,14 @@ function describeSuccess(success: Success): Json {
 function problemCodes({ problems = [], body, scope }: DocumentedOperation): readonly ErrorCode[] {
   const ofAll = ["invalid-request", "unauthenticated", "forbidden", "rate-limited"] as const;
   const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
+  const ofWrites = ["precondition-failed", "storage-full"] as const;
   return [
     ...ofAll,
     "expectation-failed",
     "internal",
     "unavailable",
     ...(body ? ofBodies : []),
-    ...(scope === "write" ? (["storage-full"] as const) : []),
+    ...(scope === "write" ? ofWrites : []),
     ...problems,
   ];
 }
@@ -273,6 +274,9 @@ function fromValibot(schema: v.GenericSchema): Json {
     ignoreActions: ["check", "min_value", "max_value"],
     overrideSchema: ({ valibotSchema, jsonSchema }) => {
       if (valibotSchema.type === "bigint") return { type: "integer", format: "int64" };
+      // Generators make a plain type of this, and an odd one of `anyOf`.
+      const [inner] = valibotSchema.type === "nullish" ? (jsonSchema.anyOf ?? []) : [];
+      if (typeof inner === "object") return { ...inner, type: ["string", "null"] };
       // openapi-typescript makes a property with a default required.
       const { default: _, ...withoutDefault } = jsonSchema;
       return withoutDefault;

@@ -7,11 +7,14 @@ import type { Plants } from "../domain/plants.ts";
 import type { Reservation } from "../limits/reserved-bytes.ts";
 import type { MaybePromise } from "../shared/promises.ts";
 import type { EventFeed } from "./event-feed.ts";
+import type { SentFile } from "./file-reply.ts";
 import type { HeaderDescription } from "./json-schema.ts";
 import type { Lists } from "./listing.ts";
 import type { Parameters } from "./parameters.ts";
 import type { Reply } from "./reply.ts";
 import type { Checked } from "./validation.ts";
+
+export const jsonType = "application/json";
 
 /** What operations run on. */
 export interface Application {
@@ -23,7 +26,7 @@ export interface Application {
   /** Fails with `unavailable` if the storage cannot be reached. */
   readonly checkStorage: () => Promise<void>;
   readonly renderMetrics: () => Promise<string>;
-  readonly renderOpenApi: () => Promise<string>;
+  readonly loadOpenApi: () => Promise<SentFile>;
 }
 
 /** An exchange as an operation sees it. */
@@ -54,17 +57,13 @@ export interface Operation {
   /** Headers that would change the meaning of the request, and that it doesn't know. */
   readonly refusedHeaders?: readonly string[];
   readonly body?: RequestBody;
+  /** Whether pages of other origins may send a token here, though none is needed. */
+  readonly hasPreflight?: boolean;
   /** Whether the response may be cached until a plant of the garden changes. */
   readonly isCacheable?: boolean;
   /** Whether monitoring calls it every few seconds, so that a success is logged as `debug`. */
   readonly isProbe?: boolean;
   readonly run: (call: Call, input: Input) => MaybePromise<Reply>;
-}
-
-export type OperationWithBody = Operation & { readonly body: RequestBody };
-
-export function takesBody(operation: Operation): operation is OperationWithBody {
-  return operation.body !== undefined;
 }
 
 /** What the client sent, found valid. */
@@ -86,6 +85,11 @@ export interface RequestBody<Value = unknown> {
   /** The name of one of the schemas of the operations' pages. */
   readonly schema: string;
   readonly example: unknown;
+}
+
+/** The types of a body, as `Accept` and `Accept-Patch` list them. */
+export function acceptedTypes({ otherType }: Pick<RequestBody, "otherType">): string {
+  return otherType === undefined ? jsonType : `${jsonType}, ${otherType}`;
 }
 
 /** An operation that the OpenAPI document describes. */

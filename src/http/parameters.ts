@@ -1,6 +1,6 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys, entity tags. */
 import * as v from "valibot";
-import { codePointsMax, fits, tagSchema } from "../domain/plant.ts";
+import { type ContentHashes, codePointsMax, fits, tagSchema } from "../domain/plant.ts";
 import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
@@ -64,13 +64,15 @@ export function wordText<const Word extends string>(...words: readonly Word[]) {
 
 export const tagText = v.pipe(
   tagSchema,
-  v.metadata({ jsonSchema: { type: "string", maxLength: codePointsMax.tag } }),
+  v.metadata({
+    jsonSchema: { type: "string", maxLength: codePointsMax.tag, pattern: "^[^\\x00]*$" },
+  }),
 );
 
 export const searchText = v.pipe(
   v.string(),
   fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
-  v.check((search) => !wordsOf(search).includes(""), "must not have a word of accents only"),
+  v.check((search) => wordsOf(search).length > 0, "must have a word that isn't accents only"),
   v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
 );
 
@@ -82,64 +84,69 @@ export const entityTagHeader = {
   required: true,
 };
 
-type EntityTags = "*" | readonly string[];
-
 const entityTag = '(?:W/)?"[!#-~\\x80-\\xff]*"';
+const entityTagsNeeded = 'must be * or a list of entity tags, such as "6nXa"';
 /** Recipients ignore empty elements of a list (RFC 9110, 5.6.1.2). */
 const entityTags = new RegExp(`^[\\s,]*${entityTag}(?:\\s*,[\\s,]*${entityTag})*[\\s,]*$`);
 
-/** `*`, or the entity tags of a precondition (RFC 9110), weak ones with their `W/`. */
-const entityTagsText = v.pipe(
-  v.string(),
-  v.check(
-    (text) => text === "*" || entityTags.test(text),
-    'must be * or a list of entity tags, such as "6nXa"',
-  ),
-  v.transform(
-    (text): EntityTags => (text === "*" ? text : (text.match(new RegExp(entityTag, "g")) ?? [])),
-  ),
-  v.metadata({
-    jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$' },
-  }),
-);
-
-/** The contents that a strong comparison matches: a weak tag never does (RFC 9110, 8.8.3.2). */
-function toContentHashes(tags: EntityTags): EntityTags {
-  if (tags === "*") return tags;
-  return tags.filter((tag) => !tag.startsWith("W/")).map((tag) => tag.slice(1, -1));
-}
-
-/** As hashes of the contents that match. */
-export const ifMatch = inHeader(
-  v.pipe(entityTagsText, v.transform(toContentHashes)),
-  "Entity tags, or `*`: only if the plant exists and has one of them.",
-  entityTagHeader.example,
-);
-
-export const ifNoneMatch = inHeader(
-  entityTagsText,
-  "Entity tags, or `*`. If the plant has one of them, the response is 304.",
-  entityTagHeader.example,
-);
-
-/** An idempotency key, bare or as a quoted string of structured fields (RFC 9651): the same key. */
-export function keyText(charactersMax: number) {
+/** `*`, or the entity tags of a precondition (RFC 9110), as the contents that they stand for. */
+function entityTagsText(comparison: "strong" | "weak") {
   return v.pipe(
     v.string(),
-    v.transform(unquote),
-    v.check(
-      (key) => /^[!-~]+$/.test(key) && key.length <= charactersMax,
-      `must be 1 to ${charactersMax} visible ASCII characters, bare or in double quotes`,
-    ),
+    v.check((text) => text === "*" || entityTags.test(text), entityTagsNeeded),
+    v.transform((text): ContentHashes => (text === "*" ? text : toContentHashes(text, comparison))),
     v.metadata({
-      jsonSchema: { type: "string", minLength: 1, maxLength: charactersMax, pattern: "^[!-~]+$" },
+      jsonSchema: { type: "string", pattern: '^(\\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$' },
     }),
   );
 }
 
-/** Empty, which is no valid key, if the quoted string is malformed. */
+/** A weak tag matches only by weak comparison (RFC 9110, 8.8.3.2). */
+function toContentHashes(text: string, comparison: "strong" | "weak"): string[] {
+  const tags = text.match(new RegExp(entityTag, "g")) ?? [];
+  const counting = comparison === "weak" ? tags : tags.filter((tag) => !tag.startsWith("W/"));
+  return counting.map((tag) => tag.slice(tag.indexOf('"') + 1, -1));
+}
+
+export const ifMatch = inHeader(
+  entityTagsText("strong"),
+  "Entity tags, or `*`: only if the plant exists and has one of them.",
+  entityTagHeader.example,
+);
+
+const declareIfNoneMatch = (description: string) =>
+  inHeader(entityTagsText("weak"), description, entityTagHeader.example);
+
+/** Of a read. */
+export const ifNoneMatch = declareIfNoneMatch(
+  "Entity tags, or `*`. If the plant has one of them, the response is 304.",
+);
+
+/** Of a write. */
+export const ifNoneMatchToWrite = declareIfNoneMatch(
+  "Entity tags, or `*`: only if the plant doesn't exist, or has none of them.",
+);
+
+/**
+ * An idempotency key, bare or as a quoted string of structured fields (RFC 9651), which may have
+ * spaces: the same key.
+ */
+export function keyText(charactersMax: number) {
+  const bare = `[!#-~][!-~]{0,${charactersMax - 1}}`;
+  const quoted = `"([ !#-\\[\\]-~]|\\\\["\\\\]){1,${charactersMax}}"`;
+  const pattern = `^(${bare}|${quoted})$`;
+  const key = new RegExp(pattern);
+  return v.pipe(
+    v.string(),
+    v.check(
+      (text) => key.test(text),
+      `must be 1 to ${charactersMax} visible ASCII characters, bare or in double quotes`,
+    ),
+    v.transform(unquote),
+    v.metadata({ jsonSchema: { type: "string", pattern } }),
+  );
+}
+
 function unquote(text: string): string {
-  if (!text.startsWith('"')) return text;
-  if (!/^"(?:[^"\\]|\\["\\])*"$/.test(text)) return "";
-  return text.slice(1, -1).replace(/\\(["\\])/g, "$1");
+  return text.startsWith('"') ? text.slice(1, -1).replace(/\\(["\\])/g, "$1") : text;
 }

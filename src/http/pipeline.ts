@@ -13,7 +13,7 @@ import { andThen, type MaybePromise } from "../shared/promises.ts";
 import { Exchange } from "./exchange.ts";
 import { preflightHeaders } from "./headers.ts";
 import { readInput, readInputWithBody } from "./input.ts";
-import { type Operation, type OperationWithBody, takesBody } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import {
   plantOperations,
   redirectToConsole,
@@ -104,7 +104,7 @@ function checkTarget(exchange: Exchange): Operation | "preflight" {
   if (!route) throw new PlantStoreError("not-found", "There is nothing at this path.");
   if (route.isOpen && !exchange.isExactOpenPath && exchange.variable === "") throw inexactPath;
   if (operation) return operation;
-  if (exchange.request.method === "OPTIONS" && !route.isOpen) return "preflight";
+  if (exchange.request.method === "OPTIONS" && route.hasPreflight) return "preflight";
   throw new PlantStoreError("method-not-allowed", `Use one of ${route.allow} here.`);
 }
 
@@ -149,7 +149,7 @@ function checkExpectation({ declaredBody }: Exchange): void {
 }
 
 function answerPreflight({ route }: Exchange): Reply {
-  return { status: 204, headers: preflightHeaders(route?.allow ?? "") };
+  return { status: 204, headers: route && preflightHeaders(route) };
 }
 
 /** The cached list, if it is current. */
@@ -164,16 +164,17 @@ function findCached(exchange: Exchange, operation: Operation): Reply | undefined
 }
 
 function run(exchange: Exchange, operation: Operation): MaybePromise<Reply> {
-  const reply = takesBody(operation)
-    ? runOnceBodyIsRead(exchange, operation)
-    : operation.run(exchange, readInput(operation, exchange));
+  const reply =
+    operation.body || exchange.hasUnreadBody
+      ? runOnceBodyIsRead(exchange, operation)
+      : operation.run(exchange, readInput(operation, exchange));
   const { version } = exchange;
   return version === undefined
     ? reply
     : andThen(reply, (fresh) => addToCache(exchange, fresh, version));
 }
 
-async function runOnceBodyIsRead(exchange: Exchange, operation: OperationWithBody): Promise<Reply> {
+async function runOnceBodyIsRead(exchange: Exchange, operation: Operation): Promise<Reply> {
   const input = await readInputWithBody(operation, exchange);
   // The token must still be valid when the body has arrived.
   await exchange.checkToken();

@@ -2,6 +2,7 @@
 import { type ErrorCode, PlantStoreError } from "../domain/errors.ts";
 import type { Exchange } from "./exchange.ts";
 import { noPlantsLeft } from "./headers.ts";
+import { acceptedTypes } from "./operation.ts";
 import type { Reply } from "./reply.ts";
 
 interface Problem {
@@ -114,9 +115,7 @@ function problemHeaders(
     case "method-not-allowed":
       return { Allow: route?.allow ?? "" };
     case "unsupported-media-type":
-      return {
-        Accept: ["application/json", operation?.body?.otherType].filter(Boolean).join(", "),
-      };
+      return { Accept: acceptedTypes(operation?.body ?? {}) };
     case "rate-limited": {
       // Without a rate limit, it was too many streams.
       const allowance = rateLevel === undefined ? undefined : service.limiter?.allowance(rateLevel);

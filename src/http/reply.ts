@@ -52,6 +52,9 @@ function exactId(id: PlantId): unknown {
   return Number.isSafeInteger(number) ? number : rawJSON(id.toString());
 }
 
+/** Of events: a list or a stream. With the origin, on which other headers can depend. */
+export const variesByAccept = { Vary: "Accept, Origin" };
+
 export function renderEvent({ seq, type, atMs, user, plant }: GardenEvent): string {
   const at = new Date(atMs).toISOString();
   return JSON.stringify({ seq, type: `plant.${type}`, at, user, plant: toFields(plant, "id") });
@@ -68,11 +71,6 @@ export function plantLocation(basePath: string, id: PlantId): string {
  */
 export function entityHeaders(plant: Plant) {
   return { ETag: `"${contentHash(plant)}"`, "Cache-Control": "no-store, no-transform" };
-}
-
-/** By weak comparison, as for `If-None-Match`. */
-export function matchesTag(tags: "*" | readonly string[], tag: string): boolean {
-  return tags === "*" || tags.some((each) => each.replace("W/", "") === tag);
 }
 
 /** The link to the next page; parameters that are absent are left out. */

@@ -19,6 +19,42 @@ export function readBearerToken(headers: Headers): string | undefined {
   return /^bearer {1,16}(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 }
 
+/**
+ * Whether `Accept` prefers a stream of events to JSON. If it likes both the same, the stream has to
+ * be named, and before whatever stands for JSON.
+ */
+export function prefersEventStream(accept: string): boolean {
+  const ranges = accept.split(",").map(readMediaRange);
+  const stream = findRange(ranges, "text/event-stream", "text/*", "*/*");
+  const json = findRange(ranges, "application/json", "application/*", "*/*");
+  if (!stream || stream.quality === 0) return false;
+  if (!json || stream.quality !== json.quality) return stream.quality > (json?.quality ?? 0);
+  return stream.type === "text/event-stream" && ranges.indexOf(stream) < ranges.indexOf(json);
+}
+
+interface MediaRange {
+  readonly type: string;
+  readonly quality: number;
+}
+
+function readMediaRange(text: string): MediaRange {
+  const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+  const quality = Number(parameters.find((each) => each.startsWith("q="))?.slice(2) ?? 1);
+  return { type, quality: Number.isNaN(quality) ? 1 : quality };
+}
+
+/** The range that counts for a type: the most specific one, whatever else it says. */
+function findRange(
+  ranges: readonly MediaRange[],
+  ...types: readonly string[]
+): MediaRange | undefined {
+  for (const type of types) {
+    const range = ranges.find((each) => each.type === type);
+    if (range) return range;
+  }
+  return undefined;
+}
+
 const requestIdPattern = /^[\w.-]{1,128}$/;
 /** The start of a token. */
 const tokenPattern = /plant_[0-9a-z]{20}/i;

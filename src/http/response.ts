@@ -13,7 +13,8 @@ export function respond(exchange: Exchange, reply: Reply): Response {
   const response = new Response(content, {
     status,
     headers:
-      builtHeaders ?? service.headers.shared(visibilityOf(exchange), contentType, request.headers),
+      builtHeaders ??
+      service.headers.shared(visibilityOf(exchange, status), contentType, request.headers),
   });
   const { headers } = response;
   headers.set("X-Request-Id", exchange.requestId);
@@ -72,7 +73,8 @@ async function waitForChunk(exchange: Exchange): Promise<void> {
   if (exchange.operation?.scope === "read") await exchange.checkToken();
 }
 
-function visibilityOf({ operation, route }: Exchange): Visibility {
-  if (operation?.scope) return "private";
-  return route?.isProbe ? "probe" : "public";
+/** What isn't there may be soon, like a file of the next version's pages. */
+function visibilityOf({ route }: Exchange, status: number): Visibility {
+  if (!route?.isOpen || status === 404) return "private";
+  return route.isProbe ? "probe" : "public";
 }

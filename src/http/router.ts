@@ -1,16 +1,20 @@
 /** Finds the route of a path: its operations, and the value of its variable segment. */
-import type { Operation } from "./operation.ts";
+import { acceptedTypes, type Operation } from "./operation.ts";
 
 export interface Route {
   readonly path: string;
   /** By method; HEAD goes where GET does. */
   readonly operations: ReadonlyMap<string, Operation>;
-  /** No token is needed. Every other path takes OPTIONS, for CORS preflights. */
+  /** No token is needed. */
   readonly isOpen: boolean;
+  /** Browsers may ask first: a request that carries a token isn't simple. */
+  readonly hasPreflight: boolean;
   /** For monitoring, not for pages. */
   readonly isProbe: boolean;
   /** The value of the header `Allow`. */
   readonly allow: string;
+  /** The value of the header `Accept-Patch`; absent if it has no PATCH. */
+  readonly acceptPatch: string | undefined;
 }
 
 export interface Match {
@@ -66,8 +70,18 @@ function createRoute(group: readonly Operation[]): Route {
   }
   const isOpen = group.every((operation) => operation.scope === undefined);
   const isProbe = group.every((operation) => operation.isProbe);
+  const hasPreflight = group.some(({ scope, hasPreflight }) => scope !== undefined || hasPreflight);
   const allowed = methods.filter(
-    (method) => operations.has(method) || (method === "OPTIONS" && !isOpen),
+    (method) => operations.has(method) || (method === "OPTIONS" && hasPreflight),
   );
-  return { path: group[0]?.path || "/", operations, isOpen, isProbe, allow: allowed.join(", ") };
+  const patched = operations.get("PATCH")?.body;
+  return {
+    path: group[0]?.path || "/",
+    operations,
+    isOpen,
+    hasPreflight,
+    isProbe,
+    allow: allowed.join(", "),
+    acceptPatch: patched && acceptedTypes(patched),
+  };
 }

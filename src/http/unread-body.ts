@@ -1,6 +1,6 @@
 /**
  * What becomes of a connection whose request had a body that wasn't read to its end: the request was
- * refused, or it was cached. The client may be sending that body until it sees the response.
+ * refused, or its body is ignored. The client may be sending it until it sees the response.
  *
  * | body                                                     | connection                          |
  * |----------------------------------------------------------|-------------------------------------|

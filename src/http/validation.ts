@@ -5,7 +5,8 @@ import {
   contentCharactersMax,
   contentFields,
   type PlantChange,
-  plantChangeSchema,
+  type plantChangeSchema,
+  type plantPatchSchema,
 } from "../domain/plant.ts";
 import { parseJsonObject, startsObject } from "../shared/json-text.ts";
 
@@ -59,12 +60,17 @@ export function validateObject<Schema extends v.GenericSchema>(
   return { value: undefined, errors };
 }
 
-/** The fields of a plant that change, at least one. */
-export function validateChange(text: string, pointer = ""): Checked<PlantChange | undefined> {
-  const { value: change, errors } = validateObject(plantChangeSchema, text, { pointer });
+/** The fields of a plant that change, at least one. `null` makes one empty, as in RFC 7396. */
+export function validateChange(
+  schema: typeof plantChangeSchema | typeof plantPatchSchema,
+  text: string,
+  place: ObjectPlace = {},
+): Checked<PlantChange | undefined> {
+  const { pointer = "" } = place;
+  const { value: change, errors } = validateObject(schema, text, place);
   if (!change || errors.length > 0) return { value: undefined, errors };
   const given = contentFields.flatMap((field) =>
-    change[field] === undefined ? [] : [[field, change[field]]],
+    change[field] === undefined ? [] : [[field, change[field] ?? ""]],
   );
   if (given.length > 0) return { value: Object.fromEntries(given), errors };
   const needed = `must have at least one of these fields: ${contentFields.join(", ")}.`;

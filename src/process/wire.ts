@@ -7,6 +7,7 @@ import { Plants } from "../domain/plants.ts";
 import { ResponseCache } from "../http/cache.ts";
 import { Connections } from "../http/connections.ts";
 import { EventFeed } from "../http/event-feed.ts";
+import { createFile } from "../http/file-reply.ts";
 import { createResponseHeaders } from "../http/headers.ts";
 import { Lists } from "../http/listing.ts";
 import { createPipeline } from "../http/pipeline.ts";
@@ -72,9 +73,9 @@ export function wire(
     // It needs no token, and rendering takes as long as ten requests, so calls share one.
     renderMetrics: singleFlight(async () => metrics.render(await readiness.isReady())),
     // Loaded when it is first asked for: it takes longer to load than everything else.
-    renderOpenApi: memoizeAsync(async () => {
+    loadOpenApi: memoizeAsync(async () => {
       const { createOpenApi } = await import("../http/openapi.ts");
-      return JSON.stringify(createOpenApi({ version, basePath }));
+      return createFile("application/json", JSON.stringify(createOpenApi({ version, basePath })));
     }),
     authenticator,
     scheduler,

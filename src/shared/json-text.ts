@@ -9,6 +9,13 @@ interface JsonObject {
   readonly repeatedKeys: readonly string[];
 }
 
+/** The text isn't JSON, because of what begins there. */
+export class NotJsonError extends SyntaxError {
+  constructor(readonly at: number) {
+    super("is not valid JSON");
+  }
+}
+
 /** No valid object has more members, so the numbers of the others don't matter. */
 const exactMembersMax = 16;
 
@@ -47,18 +54,32 @@ export function startsObject(text: string): boolean {
   return text[skipSpace(text, 0)] === "{";
 }
 
-/**
- * The items of a JSON array, each as its text, to be parsed next. One with more than
- * `charactersMax` may be cut off, and must be the last that is asked for. Throws a `SyntaxError` if
- * there is no array, or what is between the items is wrong.
- */
-export function itemsOf(text: string, charactersMax = text.length): Generator<string, void> {
-  const skipItem = (start: number) => skipValue(text, start, charactersMax + 1);
-  return partsOf(text, "[", "]", skipItem, (start, end) => text.slice(start, end));
+/** A part of a JSON text, and where it starts there. */
+export interface JsonPart {
+  readonly text: string;
+  readonly start: number;
 }
 
-/** The members of a JSON object likewise, each with the text of its value. */
-export function membersOf(text: string): Generator<readonly [key: string, value: string], void> {
+/**
+ * The items of a JSON array, to be parsed next. One with more than `charactersMax` may be cut off,
+ * and must be the last that is asked for. Throws a `SyntaxError` if there is no array, or what is
+ * between the items is wrong. `textStart` is where the text starts in a longer one.
+ */
+export function itemsOf(
+  text: string,
+  charactersMax = text.length,
+  textStart = 0,
+): Generator<JsonPart, void> {
+  const skipItem = (start: number) => skipValue(text, start, charactersMax + 1);
+  const toItem = (start: number, end: number) => ({
+    text: text.slice(start, end),
+    start: textStart + start,
+  });
+  return partsOf(text, textStart, "[", "]", skipItem, toItem);
+}
+
+/** The members of a JSON object likewise. */
+export function membersOf(text: string): Generator<readonly [key: string, value: JsonPart], void> {
   let keyEnd = 0;
   let valueStart = 0;
   function skipMember(start: number): number {
@@ -69,10 +90,19 @@ export function membersOf(text: string): Generator<readonly [key: string, value:
     const end = skipValue(text, valueStart);
     return text[colonAt] === ":" && end > valueStart ? end : start;
   }
-  return partsOf(text, "{", "}", skipMember, (start, end) => [
-    JSON.parse(text.slice(start, keyEnd)),
-    text.slice(valueStart, end),
+  return partsOf(text, 0, "{", "}", skipMember, (start, end) => [
+    parsePart({ text: text.slice(start, keyEnd), start }) as string,
+    { text: text.slice(valueStart, end), start: valueStart },
   ]);
+}
+
+/** Throws a `NotJsonError` if the part isn't JSON. */
+export function parsePart({ text, start }: JsonPart): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new NotJsonError(start);
+  }
 }
 
 /**
@@ -81,6 +111,7 @@ export function membersOf(text: string): Generator<readonly [key: string, value:
  */
 function* partsOf<Part>(
   text: string,
+  textStart: number,
   opening: "[" | "{",
   closing: "]" | "}",
   skip: (start: number) => number,
@@ -93,14 +124,15 @@ function* partsOf<Part>(
   at = skipSpace(text, at + 1);
   for (let isFirst = true; !(isFirst && text[at] === closing); isFirst = false) {
     const end = skip(at);
-    if (end === at) throw new SyntaxError("is not valid JSON");
+    if (end === at) throw new NotJsonError(textStart + at);
     yield read(at, end);
     at = skipSpace(text, end);
     if (text[at] === closing) break;
-    if (text[at] !== ",") throw new SyntaxError("is not valid JSON");
+    if (text[at] !== ",") throw new NotJsonError(textStart + at);
     at = skipSpace(text, at + 1);
   }
-  if (skipSpace(text, at + 1) < text.length) throw new SyntaxError("is not valid JSON");
+  at = skipSpace(text, at + 1);
+  if (at < text.length) throw new NotJsonError(textStart + at);
 }
 
 /** The text is a valid JSON object, so a plain scan finds its members again. */

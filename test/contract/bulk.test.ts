@@ -39,6 +39,38 @@ onEachEngine(({ call, list, grow, plant }) => {
     });
   });
 
+  test("a text that isn't JSON is refused as a whole, with the place where it stops being JSON", async () => {
+    const at = (character: number) =>
+      `The body is not valid JSON: see what begins at character ${character}.`;
+    const early = "The body is not valid JSON: it ends too early.";
+    const refusals = {
+      "POST /plants/bulk": [
+        ['[7, {"name":"a",}]', at(5)],
+        ['[{"name":"a"} {}]', at(15)],
+        ["[7, tru]", at(5)],
+        ["[]]", at(3)],
+        ["[,]", at(2)],
+        ['[{"name":"a"},]', at(15)],
+        ['[{"name":"a"}', early],
+        ["[", early],
+      ],
+      "POST /plants/bulk-delete": [
+        ['{"ids": [1, 01]}', at(13)],
+        ['{"ids": [1 2]}', at(12)],
+        ['{"ids": [1]', early],
+        ['{"tag": tru, "ids": [1]}', at(9)],
+        ['{"ids": [1],}', at(13)],
+      ],
+      "POST /plants/bulk-update": [['{"ids": [1], "set": {"tag": }}', at(21)]],
+    };
+    for (const [request, texts] of Object.entries(refusals)) {
+      for (const [text = "", detail] of texts) {
+        const { json } = await call(request, 400, text);
+        expect({ text, errors: json.errors }).toEqual({ text, errors: [{ pointer: "", detail }] });
+      }
+    }
+  });
+
   describe("a bulk delete", () => {
     const remove = async (...ids: (number | bigint)[]) =>
       (await call("POST /plants/bulk-delete", 200, { ids })).json;
@@ -62,6 +94,14 @@ onEachEngine(({ call, list, grow, plant }) => {
   describe("a bulk update", () => {
     const update = async (ids: readonly number[], set: object) =>
       (await call("POST /plants/bulk-update", 200, { ids, set })).json;
+
+    test("with null removes the tags, and takes no id", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+      expect(await update([1], { tag: null })).toEqual({ updated: 1, missing: [] });
+      expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: "" }]);
+      const withId = { ids: [1], set: { id: 1, tag: "hall" } };
+      expect((await call("POST /plants/bulk-update", 400, withId)).errors).toEqual(["/set/id"]);
+    });
 
     test("sets fields of many plants, and lists the ids without one in their order", async () => {
       await plant(["shade", "", ""].map((tag, at) => ({ id: BigInt(at + 1), tag })));

@@ -120,6 +120,20 @@ onEachEngine(({ call, stranger, list, atOnce, service }) => {
       }
     });
 
+    test("may have spaces in its quotes, and only there", async () => {
+      const keys = ["a b", " a", "a  b ", " ", "~ ".repeat(127)];
+      for (const key of keys) {
+        expect(isReplay(await keyed({ name: "Fern" }, 201, `"${key}"`))).toBeNull();
+        expect(isReplay(await keyed({ name: "Fern" }, 201, `"${key}"`))).toBe("true");
+      }
+      expect(await list()).toEqual(keys.map(() => "Fern"));
+      for (const key of ["a b", '"a b', 'a b"', '"a\tb"']) {
+        expect((await keyed({ name: "Fern" }, 400, key)).errors).toEqual(["Idempotency-Key"]);
+      }
+      // Bare, a quotation mark is fine anywhere but at the beginning.
+      for (const key of ['a"', 'a"b"', "a\\"]) await keyed({ name: "Fern" }, 201, key);
+    });
+
     test("is not used up by a request that was refused, and means nothing in another garden", async () => {
       await keyed({ ...fern, tag: null }, 400);
       await create(fern);

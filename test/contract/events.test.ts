@@ -7,6 +7,39 @@ import { create, put } from "../storage/tested-storage.ts";
 import { bearer, onEachEngine, openGarden } from "./garden.ts";
 
 const stream = { Accept: "text/event-stream" };
+/** What `Accept` gets; the first of each list is what it is in. */
+const preferences: Readonly<Record<"stream" | "list", readonly (string | null)[]>> = {
+  stream: [
+    "text/event-stream",
+    "TEXT/Event-Stream; charset=utf-8",
+    "text/event-stream, application/json",
+    "text/event-stream, */*",
+    "text/html, text/event-stream",
+    "application/json;q=0.1, text/event-stream;q=0.9",
+    "*/*;q=0.5, text/event-stream",
+    "text/event-stream;q=0.5",
+    "application/json;q=0, */*",
+    "text/*",
+    "text/*;q=0.2, application/*;q=0.1",
+  ],
+  list: [
+    null,
+    "",
+    "*/*",
+    "text/html",
+    "application/json",
+    "application/json, text/event-stream",
+    "application/json, text/event-stream;q=0.5",
+    "text/event-stream;q=0.1, application/json;q=0.9",
+    "text/event-stream;q=0",
+    "text/event-stream;q=0, */*",
+    "*/*, text/event-stream;q=0",
+    "*/*, text/event-stream",
+    "text/*;q=0.5, */*",
+    "text/event-stream-2",
+    "application/json;q=0.5, text/event-stream;q=0.50",
+  ],
+};
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const from = (after: number) => ({ "Last-Event-ID": String(after) });
@@ -59,10 +92,19 @@ onEachEngine((garden) => {
     expect(pages.flat().map(({ seq }) => seq)).toEqual(range(1, 430));
     expect((await reader("HEAD /events?limit=1", 200)).next).toBe("/events?limit=1&after=1");
     expect(await seqs("after=430")).toEqual([]);
-    const Accept = "application/json, text/event-stream;q=0.5";
-    const { headers } = await call("GET /events", 200, undefined, { Accept });
-    expect(headers.get("Content-Type")).toBe("application/json");
   });
+
+  test.each(Object.entries(preferences))(
+    "what Accept prefers, or names first, is a %s, and Vary says that it counts",
+    async (kind, accepted) => {
+      const type = kind === "stream" ? "text/event-stream" : "application/json";
+      for (const Accept of accepted) {
+        const { headers } = await call("GET /events", 200, undefined, { Accept });
+        expect([Accept, headers.get("Content-Type")]).toEqual([Accept, type]);
+        expect(headers.get("Vary")?.split(", ")).toContain("Accept");
+      }
+    },
+  );
 
   test("a stream sends events as they happen, with who did what", async () => {
     await grow(2);

@@ -171,6 +171,14 @@ onEachEngine((garden) => {
         await expectLists({ [`q=${encodeURIComponent(words)}`]: [name] });
       }
     });
+
+    test("passes over words of accents only, beside others", async () => {
+      await grow("Fern", "\u0301 \u00b4 a\u0301");
+      await expectLists({
+        ...{ "q=fern+%C2%B4": ["Fern"], "q=%CC%81+fern+%C2%A8": ["Fern"] },
+        [`q=${encodeURIComponent("\u0301 \u00b4 a\u0301")}`]: ["\u0301 \u00b4 a\u0301"],
+      });
+    });
   });
 
   describe("tags", () => {

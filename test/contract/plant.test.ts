@@ -70,6 +70,28 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       expect(refused.headers.get("Accept")).toBe(accepted);
     });
 
+    test("with null removes the tag, but not the name", async () => {
+      await plant(stored);
+      expect((await patch({ tag: null })).json).toEqual({ name: "Fern", tag: "" });
+      expect((await get()).json).toEqual({ name: "Fern", tag: "" });
+      expect((await patch({ name: null, tag: "hall" }, 400)).errors).toEqual(["/name"]);
+      expect((await get()).json).toEqual({ name: "Fern", tag: "" });
+    });
+
+    test("may have the id of its path beside what it changes, and no other", async () => {
+      await plant(stored);
+      expect((await patch({ id: 1, tag: "hall" })).json).toEqual({ name: "Fern", tag: "hall" });
+      expect((await patch({ id: 2, tag: "pond" }, 400)).errors).toEqual(["/id"]);
+      expect((await patch({ id: 1 }, 400)).errors).toEqual([""]);
+      expect((await get()).json).toEqual({ name: "Fern", tag: "hall" });
+    });
+
+    test("says in OPTIONS what it may be sent as", async () => {
+      const { headers } = await call("OPTIONS /plants/1", 204);
+      expect(headers.get("Accept-Patch")).toBe("application/json, application/merge-patch+json");
+      expect((await call("OPTIONS /plants", 204)).headers.get("Accept-Patch")).toBeNull();
+    });
+
     test("of different fields at once loses none of them", async () => {
       await plant(stored);
       await Promise.all([{ name: "Ivy" }, { tag: "hall" }].map((change) => patch(change)));
@@ -116,13 +138,98 @@ onEachEngine(({ call, stranger, list, grow, plant, atOnce, service }) => {
       [', ,"other" ,,TAG,', 200],
       ["*", 200],
       ["W/TAG", 412],
-    ])("If-Match: %s makes PUT, PATCH and DELETE %d", async (text, status) => {
+      ['"other"', 412],
+    ])("If-Match: %s makes GET, HEAD, PUT, PATCH and DELETE %d", async (text, status) => {
       await grow("Fern");
       const headers = { "If-Match": await withTag(text) };
+      await call("GET /plants/1", status, undefined, headers);
+      await call("HEAD /plants/1", status, undefined, headers);
       await put({ name: "Fern" }, status, headers);
       await call("PATCH /plants/1", status, { name: "Fern" }, headers);
       await call("DELETE /plants/1", status === 200 ? 204 : 412, undefined, headers);
       expect(await list()).toEqual(status === 200 ? [] : ["Fern"]);
+    });
+
+    test.each([
+      ['"other"', 200],
+      ['W/"other", "another"', 200],
+      ["TAG", 412],
+      ["W/TAG", 412],
+      ['"other", TAG', 412],
+      ["*", 412],
+    ])("If-None-Match: %s makes PUT, PATCH and DELETE %d", async (text, status) => {
+      await grow("Fern");
+      const headers = { "If-None-Match": await withTag(text) };
+      await put({ name: "Fern" }, status, headers);
+      await call("PATCH /plants/1", status, { name: "Fern" }, headers);
+      await call("DELETE /plants/1", status === 200 ? 204 : 412, undefined, headers);
+      expect(await list()).toEqual(status === 200 ? [] : ["Fern"]);
+    });
+
+    test("is checked with the other one, and If-Match decides first", async () => {
+      await grow("Fern");
+      const tag = await withTag("TAG");
+      const both = (ifMatch: string, ifNoneMatch: string) => ({
+        "If-Match": ifMatch,
+        "If-None-Match": ifNoneMatch,
+      });
+      await call("GET /plants/1", 412, undefined, both('"other"', tag));
+      await call("GET /plants/1", 304, undefined, both(tag, tag));
+      await call("GET /plants/1", 200, undefined, both(tag, '"other"'));
+      await put(ivy, 412, both(tag, tag));
+      await call("PATCH /plants/1", 412, ivy, both("*", "*"));
+      await call("DELETE /plants/1", 412, undefined, both('"other"', '"other"'));
+      await put(ivy, 200, both(tag, '"other"'));
+    });
+
+    test("of a plant that doesn't exist is a 404, and a PUT creates it unless If-Match is sent", async () => {
+      for (const text of ["*", '"x"', 'W/"x"']) {
+        for (const name of ["If-Match", "If-None-Match"]) {
+          await call("GET /plants/1", 404, undefined, { [name]: text });
+          await call("HEAD /plants/1", 404, undefined, { [name]: text });
+          await call("PATCH /plants/1", 404, ivy, { [name]: text });
+          await call("DELETE /plants/1", 404, undefined, { [name]: text });
+        }
+        await put(fern, 412, { "If-Match": text });
+        await put(fern, 201, { "If-None-Match": text });
+        await call("DELETE /plants/1", 204);
+      }
+    });
+
+    test("If-Match with tags is a 412 of any other write, because nothing else has an ETag", async () => {
+      await grow("Fern");
+      const writes = {
+        "POST /plants": ivy,
+        "POST /plants/bulk": [ivy],
+        "POST /plants/bulk-update": { ids: [1], set: ivy },
+        "POST /plants/bulk-delete": { ids: [1] },
+      };
+      for (const [request, body] of Object.entries(writes)) {
+        for (const tags of ['"nope"', 'W/"nope"', await withTag("TAG"), '"a", "b"']) {
+          const { json } = await call(request, 412, body, { "If-Match": tags });
+          expect(json.detail).toContain("Nothing was changed");
+        }
+        expect((await call(request, 400, body, { "If-Match": "nope" })).errors).toEqual([
+          "If-Match",
+        ]);
+        expect((await call(request, 400, "{", { "If-Match": '"nope"' })).status).toBe(400);
+      }
+      expect(await list()).toEqual(["Fern"]);
+      await call("POST /plants", 201, ivy, { "If-Match": "*", "If-None-Match": "*" });
+      await call("POST /plants", 201, ivy, { "If-None-Match": '"nope"' });
+      expect(await list()).toEqual(["Fern", "Ivy", "Ivy"]);
+    });
+
+    test("of a read without an ETag passes, and so does that of OPTIONS", async () => {
+      await grow("Fern");
+      for (const headers of [{ "If-Match": '"nope"' }, { "If-None-Match": "*" }]) {
+        for (const path of ["/plants", "/plants?limit=1", "/tags", "/events", "/me"]) {
+          await call(`GET ${path}`, 200, undefined, headers);
+          await call(`HEAD ${path}`, 200, undefined, headers);
+        }
+        await call("OPTIONS /plants", 204, undefined, headers);
+        await call("OPTIONS /plants/1", 204, undefined, headers);
+      }
     });
 
     test("that six puts at once share lets one of them pass", async () => {

@@ -96,6 +96,36 @@ describe.each([
   });
 });
 
+describe("the OpenAPI document", () => {
+  test("has an ETag, so that it's sent once, and is compressed for a client that accepts gzip", async () => {
+    const { headers, text } = await anonymous("GET /openapi.json", 200);
+    expect(headers.toJSON()).toMatchObject({
+      "content-type": "application/json",
+      "cache-control": "no-cache",
+      vary: expect.stringContaining("Accept-Encoding"),
+    });
+    const etag = headers.get("ETag") ?? "";
+    for (const known of [etag, etag.slice(2), `"x", ${etag}`, "*"]) {
+      const sent = { "If-None-Match": known };
+      const kept = await anonymous("GET /openapi.json", 304, undefined, sent);
+      expect([kept.text, kept.headers.get("ETag")]).toEqual(["", etag]);
+    }
+    await anonymous("GET /openapi.json", 200, undefined, { "If-None-Match": '"x"' });
+    const gzipped = await service.fetch("GET /openapi.json", {
+      headers: { "Accept-Encoding": "gzip" },
+    });
+    expect(gzipped.headers.get("Content-Encoding")).toBe("gzip");
+    expect(new TextDecoder().decode(Bun.gunzipSync(await gzipped.bytes()))).toBe(text);
+  });
+
+  test("can be read by a page of another origin that sends its token", async () => {
+    const { headers } = await anonymous("OPTIONS /openapi.json", 204);
+    expect(headers.get("Access-Control-Allow-Origin")).toBe("*");
+    expect(headers.get("Access-Control-Allow-Methods")).toBe("GET, HEAD, OPTIONS");
+    expect(headers.get("Access-Control-Allow-Headers")).toContain("Authorization");
+  });
+});
+
 describe("where only some origins are let in", () => {
   const origins = ["https://a.example", "https://b.example"];
   const { call } = openGarden("SQLite", { corsOrigins: origins });
@@ -108,5 +138,7 @@ describe("where only some origins are let in", () => {
       expect(headers.get("Access-Control-Allow-Origin")).toBe(allowed);
       expect(headers.get("Vary")).toContain("Origin");
     }
+    const events = await call("GET /events", 200, undefined, { Origin: "https://a.example" });
+    expect(events.headers.get("Vary")?.split(", ").toSorted()).toEqual(["Accept", "Origin"]);
   });
 });

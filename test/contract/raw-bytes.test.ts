@@ -28,6 +28,20 @@ const late = send(
   ...["POST /plants HTTP/1.1", "Host: a", authorization, json, "Content-Length: 15", "", "{"],
 );
 
+/** Headers that take six seconds, and headers without an end. */
+const slow = sendSlowly(["GET /plants/1 HTTP/1.1\r\nHost: a\r\nConn", "ection: close\r\n"], 6_000);
+const endless = send("GET /plants/1 HTTP/1.1", "Host: a", "X: ");
+
+/** Sends the second piece this much later, and then the token. */
+async function sendSlowly([first, second]: [string, string], ms: number): Promise<string> {
+  const socket = connect(service.port, "127.0.0.1");
+  const received = text(socket);
+  socket.write(first);
+  await Bun.sleep(ms);
+  socket.write(`${second}${authorization}\r\n\r\n`);
+  return received;
+}
+
 test.each([
   ...["/plants", "/plants?limit=1", "/plants/1", "/plants/-1", "/plants?limit=x", "/tags"],
   ...["/events", "/me", "/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
@@ -89,6 +103,141 @@ test.each([
   },
 );
 
+describe("a body in chunks where none is expected", () => {
+  const chunked = "Transfer-Encoding: chunked";
+  const next = ["GET /healthz HTTP/1.1", "Host: a", "Connection: close", "", ""];
+  /** One for each response. */
+  const statuses = (responses: string) =>
+    [...responses.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+  /** The statuses of this request and of one that is sent after its response. */
+  async function thenNext(...lines: string[]): Promise<number[]> {
+    const socket = connect(service.port, "127.0.0.1");
+    const received = text(socket);
+    socket.write(lines.join("\r\n"));
+    await new Promise((resolve) => socket.once("data", resolve));
+    socket.write(next.join("\r\n"));
+    return statuses(await received);
+  }
+
+  test.each(["GET", "HEAD"])(
+    "is passed over by %s, and not taken for the next request",
+    async (method) => {
+      const hidden = ["DELETE /plants/2 HTTP/1.1", "Host: a", authorization, "", ""].join("\r\n");
+      for (const body of [
+        "0",
+        `5\r\nhello\r\n0`,
+        `${hidden.length.toString(16)}\r\n${hidden}\r\n0`,
+      ]) {
+        const head = [`${method} /plants/2 HTTP/1.1`, "Host: a", authorization, chunked, ""];
+        expect({ body, statuses: await thenNext(...head, body, "", "") }).toEqual({
+          body,
+          statuses: [200, 200],
+        });
+      }
+      expect((await service.call("GET /plants/2")).status).toBe(200);
+    },
+  );
+
+  test("is none for DELETE if it's empty, and otherwise a 400", async () => {
+    const remove = ["DELETE /plants/3 HTTP/1.1", "Host: a", authorization, chunked, ""];
+    expect(await thenNext(...remove, "1", "x", "0", "", "")).toEqual([400, 200]);
+    expect((await service.call("GET /plants/3")).status).toBe(200);
+    expect(await thenNext(...remove, "0", "", "")).toEqual([204, 200]);
+    expect((await service.call("GET /plants/3")).status).toBe(404);
+  });
+
+  test("is a 400 with a Content-Length that isn't 0", async () => {
+    for (const line of ["GET /plants/2", "DELETE /plants/2"]) {
+      expect(await ask(line, "Content-Length: 0")).toMatch(/^HTTP\/1\.1 20/);
+      expect(await ask(line, "Content-Length: 2")).toStartWith("HTTP/1.1 400");
+    }
+  });
+});
+
+/** What docs/interface.md says of the runtime, which could differ in its next version. */
+describe("the runtime", () => {
+  const post = (name: string, ...headers: string[]) => {
+    const body = `{"name":"${name}"}`;
+    const length = `Content-Length: ${body.length}`;
+    const head = ["POST /plants HTTP/1.1", "Host: a", authorization, json, length, ...headers];
+    return [...head, "", body].join("\r\n");
+  };
+
+  test.each([
+    ["a line break", "\r\n"],
+    ["another request", "GET /me HTTP/1.1\r\nHost: a\r\n\r\n"],
+  ])(
+    "closes the connection if %s follows a write, which may be stored: a key finds out",
+    async (name, more) => {
+      let stored = 0;
+      for (let time = 0; time < 10; time++) {
+        const plant = `${name} ${time}`;
+        const key = `Idempotency-Key: "${plant}"`;
+        const lost = await send(post(plant, key) + more);
+        expect(lost).not.toContain("201");
+        const again = await send(post(plant, key, "Connection: close"));
+        expect(again).toStartWith("HTTP/1.1 201");
+        if (/^idempotency-replayed: true\r$/im.test(again)) stored++;
+        const found = await service.call(`GET /plants?q=${encodeURIComponent(plant)}`);
+        expect(await found.json()).toHaveLength(1);
+      }
+      expect(stored).toBeGreaterThan(0);
+    },
+  );
+
+  test("sends a 100 to an HTTP/1.0 client that expects it", async () => {
+    const request = post("Reed", "Expect: 100-continue").replace("HTTP/1.1", "HTTP/1.0");
+    expect(await send(request)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
+  });
+
+  test("ignores a chunk's extension, and refuses one with a space", async () => {
+    const chunked = (extension: string) =>
+      send(
+        ...["POST /plants HTTP/1.1", "Host: a", ...common, json, "Transfer-Encoding: chunked", ""],
+        ...[`f${extension}`, '{"name":"Reed"}', "0", "", ""],
+      );
+    expect(await chunked(';a="b";c')).toStartWith("HTTP/1.1 201");
+    for (const extension of [';a="b c"', " ;a=b"]) {
+      expect(await chunked(extension)).toStartWith("HTTP/1.1 400");
+    }
+  });
+
+  test("sends a 100 before the token is checked", async () => {
+    const head = ["POST /plants HTTP/1.1", "Host: a", "Connection: close", json];
+    const expecting = ["Content-Length: 15", "Expect: 100-continue", "", '{"name":"Fern"}'];
+    expect(await send(...head, ...expecting)).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 401 /,
+    );
+  });
+
+  const create = ["POST /plants HTTP/1.1", "Host: a", authorization, json];
+  const chunked = "Transfer-Encoding: chunked";
+  const chunks = ["f", '{"name":"Moss"}', "0", "", ""];
+  test.each([
+    ["a line break before a request", 400, ["", "GET /me HTTP/1.1", "Host: a", "", ""]],
+    ["a bare line feed", 505, ["GET /me HTTP/1.1\nHost: a\n\n"]],
+    ["a folded header", 400, ["GET /me HTTP/1.1", "Host: a", "X: a", " b", "", ""]],
+    ["a space before a colon", 400, ["GET /me HTTP/1.1", "Host: a", "X : y", "", ""]],
+    ["NUL", 400, ["GET /me HTTP/1.1", "Host: a", "X: a\0b", "", ""]],
+    ["another version", 505, ["GET /me HTTP/2.0", "Host: a", "", ""]],
+    ["17 KB of headers", 431, ["GET /me HTTP/1.1", "Host: a", `X: ${"x".repeat(17_000)}`, "", ""]],
+    ["199 headers", 431, ["GET /me HTTP/1.1", "Host: a", ...Array(198).fill("X: y"), "", ""]],
+    ["a malformed length", 400, ["POST /plants HTTP/1.1", "Host: a", "Content-Length: -1", "", ""]],
+    ["a length beside chunks", 400, [...create, "Content-Length: 15", chunked, "", ...chunks]],
+    ["a trailer", 400, [...create, chunked, "", ...chunks.slice(0, 3), "X: y", "", ""]],
+  ])("refuses %s by itself, with a bare %d that has no effect", async (_, status, lines) => {
+    const response = await send(...lines);
+    expect(response).toStartWith(`HTTP/1.1 ${status} `);
+    expect(response).toEndWith("\r\n\r\n");
+    expect(response).not.toContain("X-Request-Id");
+    expect(await (await service.call("GET /plants?q=moss")).json()).toEqual([]);
+  });
+
+  test("closes the connection on an unknown method", async () => {
+    expect(await send("BREW /plants HTTP/1.1", "Host: a", "", "")).toBe("");
+  });
+});
+
 const chunkedTo = (target: string, ...headers: string[]) =>
   [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
 
@@ -139,6 +288,23 @@ print(response.status_code, response.json()["title"])`;
   );
 });
 
+test("what a proxy could understand otherwise is a 400 that says so", async () => {
+  const post = (...headers: string[]) =>
+    ask("POST /plants", json, ...headers, "", '{"name":"Fern"}');
+  const length = "Content-Length: 15";
+  const repeated = await post(length, length);
+  expect(repeated).toStartWith("HTTP/1.1 400");
+  expect(repeated).toContain('"header":"Content-Length"');
+  const comma = await post("Transfer-Encoding: chunked,");
+  expect(comma).toStartWith("HTTP/1.1 400");
+  expect(comma).toContain('"header":"Transfer-Encoding"');
+});
+
+test("headers of 16 KB and 198 lines are read", async () => {
+  expect(await ask("GET /me", `X: ${"x".repeat(16_000)}`)).toStartWith("HTTP/1.1 200");
+  expect(await ask("GET /me", ...Array(195).fill("X: y"))).toStartWith("HTTP/1.1 200");
+});
+
 test("two hosts or none are 400, but a probe by HTTP/1.0 needs none", async () => {
   const list = ["GET /plants HTTP/1.1", ...common];
   expect(await send(...list, "Host: a", "Host: a", "", "")).toStartWith("HTTP/1.1 400");
@@ -172,4 +338,9 @@ test("a body that doesn't arrive within 15 seconds is 408, and its connection is
   expect(response).toStartWith("HTTP/1.1 408 ");
   expect(response).toMatch(/^connection: close\r$/im);
   expect(response).toContain("within 15 seconds");
+});
+
+test("headers may take eight seconds, and a connection whose headers don't end is closed", async () => {
+  expect(await slow).toStartWith("HTTP/1.1 200");
+  expect(await endless).toBe("");
 });

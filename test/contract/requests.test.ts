@@ -58,7 +58,7 @@ type Refusal = readonly [
   header?: readonly [name: string, ...values: (string | null)[]],
 ];
 
-const wrongUpdate = { ids: ["1"], set: { id: 2, tag: null }, more: 1 };
+const wrongUpdate = { ids: ["1"], set: { id: 2, tag: 7 }, more: 1 };
 
 const noBody = [undefined];
 const noHeader: Refusal[3] = ["Accept", null];
@@ -99,19 +99,18 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [`PUT ${id}`, ["/color", "/id", "/name", "/tag"], [{ name: "", tag: null, color: 1, id: 2 }]],
     [`PATCH ${id}`, [""], [{}, "[]"]],
     [`PATCH ${id}`, ["/name"], [{ name: null }, { name: "" }]],
-    [`PATCH ${id}`, ["/id", "/tag"], [{ id: 1, tag: 7 }]],
+    [`PATCH ${id}`, ["/id", "/tag"], [{ id: 2, tag: 7 }]],
   ],
   "a wrong key or precondition": [
     ["POST /plants", [key], [ivy], [key, "~".repeat(256), "", '""', "é", '"open', '"a"b"', "a b"]],
     [bulk, [key], [[ivy]], [key, "~".repeat(241)]],
-    [`PUT ${id}`, ["If-Match"], [fern], ["If-Match", ...malformedTags]],
-    [`DELETE ${id}`, ["If-Match"], noBody, ["If-Match", "x"]],
-    [`GET ${id}`, ["If-None-Match"], noBody, ["If-None-Match", ...malformedTags]],
-    [`PUT ${id}`, ["If-None-Match"], [ivy], ["If-None-Match", '"x"']],
-    // These would change what the write means.
+    ...["If-Match", "If-None-Match"].flatMap((name): Refusal[] => [
+      [`PUT ${id}`, [name], [fern], [name, ...malformedTags]],
+      [`PATCH ${id}`, [name], [set], [name, ...malformedTags]],
+      [[`GET ${id}`, `DELETE ${id}`], [name], noBody, [name, ...malformedTags]],
+    ]),
+    // It would change what the write means.
     [`PUT ${id}`, ["Content-Range"], [ivy], ["Content-Range", "bytes 0-9/10"]],
-    [`DELETE ${id}`, ["If-None-Match"], noBody, ["If-None-Match", "*"]],
-    [`PATCH ${id}`, ["If-None-Match"], [set], ["If-None-Match", '"a"']],
   ],
   "a precondition that doesn't hold, or has no plant": [
     [[`PUT ${id}`, `PATCH ${id}`], 412, [ivy], ["If-Match", '"other"', '""', 'W/"other"']],
@@ -129,8 +128,11 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [words("GET /plants?order=", " down DESC desc&order=desc"), ["order"]],
     [words("GET /plants?tag=", `${wrongTags[0]} ${longTag} %00 %ff %ed%a0%80 x&tag=x`), ["tag"]],
     [words("GET /plants?q=", ` ${longSearch} %20 %E3%80%80%0A a%00 %ff %ed%a0%80 a&q=a`), ["q"]],
+    // Percent-encoding that is none, beside some that is right.
+    [words("GET /plants?q=%25&tag=", "%ZZ 100% %4 %%41 %u0041 %EF%BF%BD%g0"), ["tag"]],
+    ["GET /plants?q=%ZZ&tag=%ff&limit=%", ["limit", "q", "tag"]],
     // Words of accents only.
-    [words("GET /plants?q=", "%C2%B4 %CC%81 fern+%C2%A8"), ["q"]],
+    [words("GET /plants?q=", "%C2%B4 %CC%81 %C2%B4+%C2%A8"), ["q"]],
     [`GET ${id}?include=name`, ["include"]],
     [words("GET /tags?after=", `${wrongTags[0]} %00 a&after=a`), ["after"]],
     [["GET /tags?limit=-1", "GET /events?limit=1001"], ["limit"]],
@@ -139,7 +141,9 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     ["GET /events", ["Last-Event-ID"], noBody, ["Last-Event-ID", "x", "-1"]],
   ],
   "a wrong bulk": [
-    [bulk, ["/1"], ["7", "null", '{"name":"a",}', "{]", longPlant].map(withFern)],
+    [bulk, ["/1"], ["7", "null", '"x"', "[]", longPlant].map(withFern)],
+    [bulk, [""], ['{"name":"a",}', "{]", "01", "tru", '"\\x"', '{"a":}'].map(withFern)],
+    [bulk, [""], ['[7,{"name":}]', "[1 2]", "['a']", '[{"name":"a"},1e]', "[-]"]],
     [bulk, ["/0/name", "/1/color", "/1/tag"], [[{ name: "" }, { ...ivy, tag: null, color: 1 }]]],
     [bulk, [""], ["", "{}", "null", "[", "[,]", "]", "[]", "[]{}"]],
     [bulk, [""], ['[{"name":"a"},]', '[{"name":"a"}}', '[{"name":"a"}{}]', '\ufeff[{"name":"a"}]']],
@@ -151,6 +155,7 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     [bulkDelete, ["/tag"], [{ ids: [7], tag: "" }]],
     [bulkDelete, [""], ["", "[7]", "{ids:[7]}", '{"ids":[7]', '{"ids":[7}', '{"ids":[7],}']],
     [bulkDelete, [""], ['{"ids":[7]}}', '{"ids" [7]}', '{"ids":[7,]}', '{"ids":["7",07]}']],
+    [bulkDelete, [""], ['{"ids":07}', '{"ids":[7],"tag":tru}', '{"ids":[7],"tag":[01]}']],
     [bulkUpdate, [""], ['{"ids":[7],"set":{"tag":}}', '{"ids":[7],"set":{"tag":""}']],
     [bulkDelete, below(10).map((index) => `/ids/${index}`), [`{"ids":[${wrongNumbers}]}`]],
     [bulkDelete, 413, [{ ids: below(10_001) }]],
@@ -199,10 +204,41 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
 
   test.each(publicPaths)("%s has GET and HEAD only, no token and no parameters", async (path) => {
     await anonymous(`GET ${path}`, 200);
-    for (const method of ["POST", "OPTIONS"]) {
-      expect((await anonymous(`${method} ${path}`, 405)).headers.get("Allow")).toBe("GET, HEAD");
+    const isDocument = path === "/openapi.json";
+    const allow = isDocument ? "GET, HEAD, OPTIONS" : "GET, HEAD";
+    for (const method of isDocument ? ["POST"] : ["POST", "OPTIONS"]) {
+      expect((await anonymous(`${method} ${path}`, 405)).headers.get("Allow")).toBe(allow);
     }
     expect((await anonymous(`GET ${path}?color=green`, 400)).errors).toEqual(["color"]);
+  });
+
+  test("nothing may store a response on a path that needs a token or doesn't exist, whatever it is", async () => {
+    // The garden checks it of each response.
+    await grow("Fern");
+    for (const path of Object.keys(allowed)) {
+      await anonymous(`OPTIONS ${path}`, 204);
+      await anonymous(`TRACE ${path}`, 405);
+      await anonymous(`${path.includes("bulk") ? "POST" : "GET"} ${path}`, 401);
+    }
+    for (const path of ["/nothing", "/plants/1/2", "/assets/nothing.js"]) {
+      for (const method of ["GET", "HEAD", "POST", "OPTIONS"]) {
+        const status = path.startsWith("/assets") && !/GET|HEAD/.test(method) ? 405 : 404;
+        await anonymous(`${method} ${path}`, status);
+      }
+    }
+    await call("GET /plants/1", 304, undefined, { "If-None-Match": "*" });
+    await call("GET /plants", 400, undefined, { Host: "a, b" });
+    await reader("DELETE /plants/1", 403);
+    await call("POST /plants", 415, "{}", { "Content-Type": "text/plain" });
+  });
+
+  test("a Content-Encoding of identity is none, and any other is a 415", async () => {
+    await call("POST /plants", 201, ivy, { "Content-Encoding": "identity" });
+    for (const encoding of ["gzip", "br", "identity, gzip"]) {
+      const { json } = await call("POST /plants", 415, ivy, { "Content-Encoding": encoding });
+      expect(json.detail).toContain("Content-Encoding");
+    }
+    expect(await list()).toEqual(["Ivy"]);
   });
 
   test("path, method, token, scope, expectation, type, size, query and body are checked in this order", async () => {

@@ -118,6 +118,8 @@ export class Walk {
     const id = this.#mostly(values.ids, values.otherNumbers);
     const headers: Headers = {};
     if (this.#roll(35)) headers["Idempotency-Key"] = this.#mostly(values.keys, values.wrongKeys);
+    if (this.#roll(3)) headers["If-Match"] = this.#condition();
+    if (this.#roll(3)) headers["If-None-Match"] = this.#condition();
     const plant = this.#plant(this.#roll(40) ? [`"id":${id}`] : []);
     const body = this.#mostly([plant], values.wrongBodies, 4);
     return {
@@ -135,7 +137,7 @@ export class Walk {
     const isRead = method === "GET" || method === "HEAD";
     const headers: Headers = {};
     if (this.#roll(30)) headers["If-Match"] = this.#condition();
-    if (this.#roll(isRead ? 40 : 8)) headers["If-None-Match"] = this.#condition();
+    if (this.#roll(isRead ? 40 : 15)) headers["If-None-Match"] = this.#condition();
     if (this.#roll(1)) headers["Content-Range"] = "bytes 0-9/10";
     const isMergePatch = method === "PATCH" && this.#roll(30);
     if (isMergePatch) headers["Content-Type"] = "application/merge-patch+json";
@@ -226,7 +228,10 @@ export class Walk {
     const after = this.#mostly(["0", "1", near, near], ["999999", "-1", "x"]);
     const limit = this.#mostly(["1", "3", "1000"], ["0", "1001", "x"]);
     const headers: Headers = {};
-    const accepted = ["application/json", "*/*", "application/json, text/event-stream;q=0.5"];
+    const accepted = [
+      ...["application/json", "*/*", "application/json, text/event-stream;q=0.5"],
+      ...["text/event-stream;q=0, */*", "text/event-stream;q=0.1, application/json;q=0.9"],
+    ];
     if (this.#roll(20)) headers.Accept = this.#pick(accepted);
     if (this.#roll(20)) headers["Last-Event-ID"] = this.#pick(["1", "999999", "x", "-1"]);
     const isRefused = Number(headers["Last-Event-ID"] ?? 1) !== 1;

@@ -4,7 +4,8 @@ import { plantSchema } from "../../domain/plant.ts";
 import { closed, type DescribeSchemas, integer, refer, text } from "../json-schema.ts";
 import { plantOperation } from "../operation.ts";
 import { inHeader, inQuery, integerText } from "../parameters.ts";
-import { jsonReply, linkToNext, renderEvent } from "../reply.ts";
+import { jsonReply, linkToNext, renderEvent, variesByAccept } from "../reply.ts";
+import { prefersEventStream } from "../request-head.ts";
 import { examplePlant } from "./plants.ts";
 
 export const schemas: DescribeSchemas = ({ fromValibot }) => ({
@@ -82,7 +83,7 @@ export const listEvents = plantOperation({
   problems: ["not-found", "gone"],
   async run(call, { parameters }) {
     const { service, caller } = call;
-    const isStream = acceptsStream.test(call.request.headers.get("accept") ?? "");
+    const isStream = prefersEventStream(call.request.headers.get("accept") ?? "");
     const start = (isStream ? parameters["Last-Event-ID"] : undefined) ?? parameters.after;
     const after = start === undefined ? undefined : Number(start);
     if (isStream && parameters.limit !== undefined) throw limitOfStream;
@@ -92,9 +93,9 @@ export const listEvents = plantOperation({
     const last = page.events.at(-1)?.seq;
     const hasMore = last !== undefined && last < page.lastEvent;
     const Link = linkToNext(`${service.basePath}/events`, { limit, after: last });
-    return jsonReply(200, `[${page.events.map(renderEvent)}]`, hasMore ? { Link } : undefined);
+    const body = `[${page.events.map(renderEvent)}]`;
+    return jsonReply(200, body, { ...variesByAccept, ...(hasMore && { Link }) });
   },
 });
 
-const acceptsStream = /^\s*text\/event-stream\b/i;
 const limitOfStream = refuse({ parameter: "limit", detail: "has no meaning for a stream." });

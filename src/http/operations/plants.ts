@@ -1,12 +1,14 @@
 /** Create, list, get, replace, change and delete a plant. */
 import {
   contentFields,
+  hasOneOf,
   type Plant,
   type PlantDraft,
   plantChangeSchema,
   plantDraftSchema,
   plantIdMax,
   plantIdMin,
+  plantPatchSchema,
   plantSchema,
 } from "../../domain/plant.ts";
 import { andThen } from "../../shared/promises.ts";
@@ -16,6 +18,7 @@ import {
   entityTagHeader,
   ifMatch,
   ifNoneMatch,
+  ifNoneMatchToWrite,
   inHeader,
   inPath,
   inQuery,
@@ -31,7 +34,6 @@ import {
   jsonReply,
   linkHeader,
   linkToNext,
-  matchesTag,
   plantLocation,
   renderPlant,
   toFields,
@@ -49,6 +51,7 @@ export const schemas: DescribeSchemas = ({ fromValibot }) => ({
   },
   PlantList: { type: "array", items: refer("schemas", "Plant") },
   PlantChange: { ...fromValibot(plantChangeSchema), minProperties: 1 },
+  PlantPatch: { ...fromValibot(plantPatchSchema), minProperties: 1 },
 });
 
 const plantIdText = integerText(plantIdMin, plantIdMax);
@@ -183,6 +186,7 @@ export const getPlant = plantOperation({
   parameters: {
     id: plantId(7),
     include,
+    "If-Match": ifMatch,
     "If-None-Match": ifNoneMatch,
   },
   success: {
@@ -196,13 +200,13 @@ export const getPlant = plantOperation({
     description: "The plant is as `If-None-Match` knows it.",
     headers: etag,
   },
-  problems: ["not-found"],
+  problems: ["not-found", "precondition-failed"],
   async run({ service, caller }, { parameters }) {
-    const plant = await service.plants.get(caller, parameters.id);
+    const { id, include, "If-Match": ifMatch, "If-None-Match": known } = parameters;
+    const plant = await service.plants.get(caller, id, ifMatch);
     const headers = entityHeaders(plant);
-    const known = parameters["If-None-Match"];
-    if (known && matchesTag(known, headers.ETag)) return { status: 304, headers };
-    return jsonReply(200, renderPlant(plant, parameters.include), headers);
+    if (known && hasOneOf(known, plant)) return { status: 304, headers };
+    return jsonReply(200, renderPlant(plant, include), headers);
   },
 });
 
@@ -220,7 +224,7 @@ export const putPlant = plantOperation({
     id: plantId(7),
     include,
     "If-Match": ifMatch,
-    "If-None-Match": inHeader(wordText("*"), "`*`: only if there is no such plant.", "*"),
+    "If-None-Match": ifNoneMatchToWrite,
   },
   refusedHeaders: ["Content-Range"],
   body: {
@@ -240,7 +244,6 @@ export const putPlant = plantOperation({
     schema: "Plant",
     example: examplePlant,
   },
-  problems: ["precondition-failed"],
   async run({ service, caller }, { body, parameters }) {
     const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
     const plant = await service.plants.put(caller, id, body, { ifMatch, ifNoneMatch });
@@ -258,15 +261,20 @@ export const patchPlant = plantOperation({
   scope: "write",
   summary: "Change a plant",
   description:
-    "A JSON Merge Patch (RFC 7396): the fields in the body change, the others stay. Responds once " +
+    "A JSON Merge Patch (RFC 7396): the fields in the body change, the others stay, and " +
+    '`"tag": null` removes the tag. Send a `name` or a `tag`. Responds once ' +
     "the change is on stable storage. Clients that change different fields at once all succeed.",
-  parameters: { id: plantId(7), include, "If-Match": ifMatch },
-  refusedHeaders: ["If-None-Match"],
+  parameters: {
+    id: plantId(7),
+    include,
+    "If-Match": ifMatch,
+    "If-None-Match": ifNoneMatchToWrite,
+  },
   body: {
     bytesMax: plantBody.bytesMax,
     otherType: "application/merge-patch+json",
-    parse: (text) => validateChange(text),
-    schema: "PlantChange",
+    parse: (text, _call, pathId) => validateChange(plantPatchSchema, text, { pathId }),
+    schema: "PlantPatch",
     example: { tag: "hall" },
   },
   success: {
@@ -275,10 +283,10 @@ export const patchPlant = plantOperation({
     schema: "Plant",
     example: { ...examplePlant, tag: "hall" },
   },
-  problems: ["not-found", "precondition-failed"],
+  problems: ["not-found"],
   async run({ service, caller }, { body, parameters }) {
-    const { id, include, "If-Match": ifMatch } = parameters;
-    const plant = await service.plants.patch(caller, id, body, { ifMatch });
+    const { id, include, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
+    const plant = await service.plants.patch(caller, id, body, { ifMatch, ifNoneMatch });
     return jsonReply(200, renderPlant(plant, include), entityHeaders(plant));
   },
 });
@@ -294,12 +302,13 @@ export const deletePlant = plantOperation({
   parameters: {
     id: plantId(9_000_000_000_000_000),
     "If-Match": ifMatch,
+    "If-None-Match": ifNoneMatchToWrite,
   },
-  refusedHeaders: ["If-None-Match"],
   success: { status: 204, description: "The plant is deleted." },
-  problems: ["not-found", "precondition-failed"],
+  problems: ["not-found"],
   async run({ service, caller }, { parameters }) {
-    await service.plants.delete(caller, parameters.id, { ifMatch: parameters["If-Match"] });
+    const { id, "If-Match": ifMatch, "If-None-Match": ifNoneMatch } = parameters;
+    await service.plants.delete(caller, id, { ifMatch, ifNoneMatch });
     return { status: 204 };
   },
 });

@@ -1,6 +1,7 @@
 /** About the service itself: its contract, its health and its metrics. They need no token. */
+import { fileReply } from "../file-reply.ts";
 import type { Operation } from "../operation.ts";
-import { jsonReply, textReply } from "../reply.ts";
+import { textReply } from "../reply.ts";
 
 const prometheusText = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -9,8 +10,9 @@ export const serviceOperations: readonly Operation[] = [
     name: "readOpenApi",
     method: "GET",
     path: "/openapi.json",
-    run: async ({ service }) =>
-      jsonReply(200, await service.renderOpenApi(), { "Cache-Control": "no-cache" }),
+    hasPreflight: true,
+    run: async ({ service, request }) =>
+      fileReply(await service.loadOpenApi(), { "Cache-Control": "no-cache" }, request.headers),
   },
   {
     name: "checkHealth",
