@@ -37,6 +37,9 @@ export const pageSize = 500;
 /** Plants per page for a selection or an export. */
 export const pageSizeMax = 1_000;
 export const tagsMax = 5_000;
+/** For a request with its retries: while somebody waits for it, and during an import. */
+const deadlineMs = 30_000;
+const patientDeadlineMs = 180_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
@@ -80,8 +83,12 @@ export class Api extends PlantStore {
       },
     };
     // Somebody is waiting: few retries, and no long waits for a rate limit.
-    super({ ...options, retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 });
-    this.patient = new PlantStore({ ...options, limitedRetries: Number.POSITIVE_INFINITY });
+    super({ ...options, retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000, deadlineMs });
+    this.patient = new PlantStore({
+      ...options,
+      limitedRetries: Number.POSITIVE_INFINITY,
+      deadlineMs: patientDeadlineMs,
+    });
     this.#writes = writes;
   }
 
