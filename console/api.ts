@@ -14,7 +14,7 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../client/plant-store.ts";
-import { hasCode, isRefused } from "../client/problem-error.ts";
+import { describeErrors, hasCode, isRefused } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Me, Page, Plant, PlantEvent, PlantField, TagCount };
@@ -200,10 +200,15 @@ export function toRefusal(error: unknown): PlantStoreProblem | undefined {
   return error instanceof PlantStoreProblem && error.code !== "unexpected" ? error : undefined;
 }
 
+export function capitalize(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 export function describeError(error: unknown): string {
   if (error instanceof PlantStoreUnreachable) return "The service did not respond.";
   if (error instanceof PlantStoreProblem && error.code === "unexpected") {
     return `Something other than the service responded, with status ${error.status}.`;
   }
+  if (error instanceof PlantStoreProblem) return capitalize(describeErrors(error, 1));
   return error instanceof Error ? error.message : String(error);
 }

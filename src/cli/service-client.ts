@@ -7,6 +7,7 @@ import {
   PlantStoreProblem,
   PlantStoreUnreachable,
 } from "../../client/plant-store.ts";
+import { describeErrors } from "../../client/problem-error.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import { choice, type Parser, readSetting } from "../shared/config.ts";
@@ -195,15 +196,6 @@ function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   ];
   const subject = problem.code === "not-found" ? `${url}: ` : "";
   return [exitCode, `${subject}${said} ${advice}`.trimEnd()];
-}
-
-/** Every validation error with its place, or what the problem says as a whole. */
-function describeErrors({ errors, detail }: PlantStoreProblem): string {
-  const texts = errors.map((error) => {
-    const { pointer, parameter, header } = error;
-    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
-  });
-  return texts.join("; ") || detail;
 }
 
 /** The response isn't a Plant Store's, or of another path than expected. */
