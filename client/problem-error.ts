@@ -101,13 +101,13 @@ export function describeErrors(
   if (errors.length === 0) return detail;
   const shown = errors
     .slice(0, shownMax)
-    .map((each) => `${describePlace(each)} ${each.detail}`.trim().replace(/\.$/, ""));
+    .map((each) => `${describeLocation(each)} ${each.detail}`.trim().replace(/\.$/, ""));
   const hidden = errors.length - shown.length;
   return `${shown.join("; ")}${hidden > 0 ? ` (and ${hidden} more)` : ""}.`;
 }
 
 /** `/1/name` is `Plant 2: name`, `/ids/1` is `Id 2`, and `/set/tag` is `tag`. */
-function describePlace({ pointer, parameter, header = "" }: ValidationError): string {
+function describeLocation({ pointer, parameter, header = "" }: ValidationError): string {
   if (pointer === undefined) return parameter === "q" ? "search" : (parameter ?? header);
   return pointer
     .replace(/^\/(?:set\/)?/, "")
