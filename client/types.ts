@@ -45,8 +45,8 @@ export interface ResponseInfo {
 }
 
 /**
- * What a call may override for its own requests. For `events`, that's until the first response;
- * after that, it keeps trying.
+ * What a call may override for its own requests. For `events`, `deadlineMs` and `retries` count
+ * until the first response; after that, it keeps trying.
  */
 export interface CallOptions {
   /** Aborts the call, even while it waits for a retry. */

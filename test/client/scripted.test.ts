@@ -74,6 +74,12 @@ describe.concurrent("it", () => {
     expect((await openStore({ retries: 0, limitedRetries: 2 }).create(draft)).id).toBe(7n);
   });
 
+  test("sends a call without retries once, even if it came too soon", async () => {
+    const { store, requests } = open([limited("0"), createdAnswer]);
+    expect((await problemOf(store.create(draft, { retries: 0 }))).status).toBe(429);
+    expect(requests).toHaveLength(1);
+  });
+
   test("takes a 404 for a plant that is gone only if it is Plant Store's, after a lost try", async () => {
     const strange = { status: 404, body: "404 page not found" };
     const { store } = open([limited("0"), missing, lost, strange, lost, expired, missing], {
