@@ -1,7 +1,7 @@
 /** The open garden: its list, its numbers, and what is done to plants and undone. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { openState, toText, until, url } from "../test/open-state.ts";
-import { Api, describeError } from "./api.ts";
+import { Api } from "./api.ts";
 import { announcement, dismissUndo, nextUndo, notice, question, undo } from "./message.ts";
 import { Selection } from "./selection.ts";
 
@@ -51,20 +51,6 @@ describe("a garden", () => {
     expect(title()).toBe("500 or more plants");
     await garden.loadMore();
     expect(title()).toBe("700 plants");
-  });
-
-  test("says in words where an invalid plant or tag is", async () => {
-    const { api, selection, select } = await openSelection(["Fern", "Ivy", "Moss"]);
-    select(0, 1);
-    await selection.changeTag("x".repeat(101));
-    expect(toText(notice.value?.text)).toBe(
-      "Some plants may not have been changed or deleted. " +
-        "Tag must have at most 100 characters (Unicode code points).",
-    );
-    const many = api.createMany([{ name: "Moss" }, { name: "" }, { name: " " }]);
-    expect(describeError(await many.catch((error) => error))).toBe(
-      "Plant 2: name must not be empty (and 1 more).",
-    );
   });
 
   test("ends a search that nothing can match, and says why", async () => {
