@@ -18,12 +18,19 @@ const silenceMs = 45_000;
 /** The pause after a stream, which is also what the service asks for in `retry`. */
 const pauseMs = 2_000;
 
+const noDeadline = { deadlineMs: Number.POSITIVE_INFINITY } as const;
 /** How long to wait for a stream's response. The pages report why there is none. */
-export const streamPolicy = { retries: 0, limitedRetries: 0, timeoutMs: beginMs } as const;
+export const streamPolicy = {
+  retries: 0,
+  limitedRetries: 0,
+  timeoutMs: beginMs,
+  ...noDeadline,
+} as const;
 /** After the first page, keep trying forever. */
 export const endlessPolicy = {
   retries: Number.POSITIVE_INFINITY,
   limitedRetries: Number.POSITIVE_INFINITY,
+  ...noDeadline,
 } as const;
 
 interface EventCalls {

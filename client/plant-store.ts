@@ -54,6 +54,7 @@ import {
 } from "./wire-text.ts";
 
 export {
+  hasCode,
   PlantStoreProblem,
   PlantStoreUnreachable,
   type ProblemCode,
@@ -62,16 +63,17 @@ export {
 export type * from "./types.ts";
 export { makeIdempotencyKey } from "./wire-text.ts";
 
-/**
- * `idempotencyKey` is the whole call's, for errors. `createMany` sends it with a suffix in the
- * header.
- */
-interface CallDetails extends CreateManyOptions {
+/** What the caller has chosen, and `limitedRetries` for events. */
+interface CallPolicy extends ManyOptions {
+  readonly limitedRetries?: number;
+}
+
+interface CallDetails {
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** JSON. */
   readonly body?: string;
-  /** Instead of the client's. */
-  readonly policy?: Partial<RetryPolicy> | undefined;
+  /** The whole call's, for errors. `createMany` sends it with a suffix in the header. */
+  readonly idempotencyKey?: string;
 }
 
 /** The service links to the next page up to this limit. */
@@ -88,7 +90,9 @@ export class PlantStore {
   /** Absent if the token is always the same. */
   readonly #askToken: Extract<PlantStoreOptions["token"], () => unknown> | undefined;
   #authorization: Promise<string> | undefined;
-  readonly #policy: RetryPolicy;
+  /** Of every request. */
+  readonly #headers: Headers;
+  readonly #options: PlantStoreOptions;
 
   constructor(options: PlantStoreOptions) {
     const { protocol, origin, pathname, username, password } = new URL(options.url);
@@ -97,26 +101,20 @@ export class PlantStore {
       throw new TypeError("The url must begin with http(s):// and hold no user or password.");
     }
     this.#url = origin + pathname.replace(/\/+$/, "");
-    const { token, retries = 10 } = options;
+    const { token } = options;
     if (typeof token === "function") this.#askToken = token;
     else this.#authorization = Promise.resolve(toAuthorization(token));
-    this.#policy = {
-      fetch: options.fetch ?? ((url, init) => fetch(url, init)),
-      retries,
-      limitedRetries: options.limitedRetries ?? retries,
-      retryAfterMsMax: options.retryAfterMsMax ?? 60_000,
-      timeoutMs: options.timeoutMs ?? 30_000,
-    };
+    this.#headers = new Headers(options.headers);
+    this.#options = options;
   }
 
   /** Resolves once the plant is durable. Retries are safe: they create one plant at most. */
   async create(draft: PlantDraft, options: CreateOptions = {}): Promise<CreatedPlant> {
-    const { idempotencyKey = makeIdempotencyKey(), signal } = options;
-    const response = await this.#call("POST", "/plants", {
+    const { idempotencyKey = makeIdempotencyKey() } = options;
+    const response = await this.#call("POST", "/plants", options, {
       headers: { "idempotency-key": idempotencyKey },
       body: renderDraft(draft),
       idempotencyKey,
-      signal,
     });
     return parse(response, 201, ({ text, headers }) => ({
       ...requireTexts(JSON.parse(text)),
@@ -136,19 +134,17 @@ export class PlantStore {
     drafts: Iterable<PlantDraft> | AsyncIterable<PlantDraft>,
     options: CreateManyOptions = {},
   ): Promise<CreateResult[]> {
-    const { idempotencyKey = makeIdempotencyKey(), signal, stop } = options;
+    const { idempotencyKey = makeIdempotencyKey() } = options;
     if (idempotencyKey.length > manyKeyCharactersMax) {
       throw new RangeError(`The key must have at most ${manyKeyCharactersMax} characters.`);
     }
     const results: CreateResult[] = [];
     for await (const items of toBulks(drafts, renderDraft)) {
       const key = results.length === 0 ? idempotencyKey : `${idempotencyKey}.${results.length}`;
-      const response = await this.#call("POST", "/plants/bulk", {
+      const response = await this.#call("POST", "/plants/bulk", options, {
         headers: { "idempotency-key": key },
         body: `[${items.join()}]`,
         idempotencyKey,
-        signal,
-        stop,
       });
       const counted = { ...response, plantsBefore: results.length };
       const parsed = parse(counted, 200, ({ text }) => parseResults(text, items.length));
@@ -176,19 +172,14 @@ export class PlantStore {
    * Replaces the plant with this id, or creates it. Resolves once it is durable. If a precondition
    * doesn't hold: a problem, `precondition-failed`.
    */
-  async put(
-    id: bigint | number,
-    draft: PlantDraft,
-    { ifMatch, ifNoneMatch, signal }: PutOptions = {},
-  ): Promise<PutPlant> {
-    const response = await this.#call("PUT", plantPath(id), {
-      headers: { "if-match": ifMatch, "if-none-match": ifNoneMatch },
+  async put(id: bigint | number, draft: PlantDraft, options: PutOptions = {}): Promise<PutPlant> {
+    const response = await this.#call("PUT", plantPath(id), options, {
+      headers: { "if-match": options.ifMatch, "if-none-match": options.ifNoneMatch },
       body: renderDraft(draft),
-      signal,
     });
     const { name, tag = "" } = draft;
     const sent = { name, tag } satisfies Record<PlantField, string>;
-    const stored = await this.#findStored(response, id, sent, signal);
+    const stored = await this.#findStored(response, id, sent, options);
     const created = response.status === 201;
     return { ...(stored ?? parse(response, created ? 201 : 200, parsePlant)), created };
   }
@@ -200,14 +191,13 @@ export class PlantStore {
   async update(
     id: bigint | number,
     change: PlantChange,
-    { ifMatch, signal }: UpdateOptions = {},
+    options: UpdateOptions = {},
   ): Promise<StoredPlant> {
-    const response = await this.#call("PATCH", plantPath(id), {
-      headers: { "if-match": ifMatch },
+    const response = await this.#call("PATCH", plantPath(id), options, {
+      headers: { "if-match": options.ifMatch },
       body: JSON.stringify(change),
-      signal,
     });
-    const stored = await this.#findStored(response, id, change, signal);
+    const stored = await this.#findStored(response, id, change, options);
     return stored ?? parse(response, 200, parsePlant);
   }
 
@@ -216,10 +206,10 @@ export class PlantStore {
     { isRepeated, status }: ClientResponse,
     id: bigint | number,
     change: PlantChange,
-    signal: AbortSignal | undefined,
+    options: CallOptions,
   ): Promise<StoredPlant | undefined> {
     if (!isRepeated || status !== 412) return undefined;
-    const plant = await this.find(id, { signal });
+    const plant = await this.find(id, options);
     const given = Object.entries(change).filter(([, value]) => value !== undefined);
     const isStored = given.every(([field, value]) => plant?.[field as PlantField] === value);
     return isStored ? plant : undefined;
@@ -257,11 +247,11 @@ export class PlantStore {
 
   /** One page of up to `limit` plants, at most 1,000. */
   async page(options: Omit<ListOptions, "pageSize"> = {}): Promise<Page> {
-    const { after, tag, q, order, signal } = options;
+    const { after, tag, q, order } = options;
     const limit = Math.min(options.limit ?? pageSizeMax, pageSizeMax);
     const position = after === undefined ? after : formatId(after);
     const query = renderQuery({ limit, include: "id", after: position, tag, q, order });
-    const response = await this.#call("GET", `/plants?${query}`, { signal });
+    const response = await this.#call("GET", `/plants?${query}`, options);
     return parse(response, 200, ({ text, headers }) => {
       const plants = parsePlants(text);
       // With a limit of 0, the link repeats the position we asked for.
@@ -272,11 +262,11 @@ export class PlantStore {
 
   /** The tags in code point order, with how many plants have each, fetched page by page. */
   async *tags(options: TagsOptions = {}): AsyncGenerator<TagCount, void, undefined> {
-    const { limit = Number.POSITIVE_INFINITY, signal } = options;
+    const { limit = Number.POSITIVE_INFINITY } = options;
     let { after } = options;
     for (let remaining = limit; remaining !== 0; ) {
       const query = renderQuery({ limit: Math.min(remaining, pageSizeMax), after });
-      const response = await this.#call("GET", `/tags?${query}`, { signal });
+      const response = await this.#call("GET", `/tags?${query}`, options);
       const { tags, next } = parse(response, 200, ({ text, headers }) => ({
         tags: parseTags(text),
         next: parseNext(headers, after),
@@ -293,17 +283,15 @@ export class PlantStore {
    * goes on until `signal` is aborted or the loop is left. If the events after the last one are no
    * longer kept: a problem, `gone`. List the plants again, and start over.
    */
-  async *events({
-    after,
-    signal,
-  }: EventsOptions = {}): AsyncGenerator<PlantEvent, void, undefined> {
-    const start = after ?? (await this.me({ signal })).lastEvent;
+  async *events(options: EventsOptions = {}): AsyncGenerator<PlantEvent, void, undefined> {
+    const { after, signal } = options;
+    const start = after ?? (await this.me(options)).lastEvent;
     const readPage = (position: number | undefined, isFirst: boolean) =>
-      this.#eventPage({ after: position, signal }, isFirst ? undefined : endlessPolicy);
+      this.eventPage({ ...options, ...(isFirst ? {} : endlessPolicy), after: position });
     const openStream = async (position: number) => {
+      const path = `/events?after=${position}`;
       const headers = { accept: "text/event-stream" };
-      const more = { headers, policy: streamPolicy, signal };
-      return (await this.#call("GET", `/events?after=${position}`, more)).stream;
+      return (await this.#call("GET", path, { ...streamPolicy, signal }, { headers })).stream;
     };
     for await (const some of followEvents({ readPage, openStream }, start, signal)) {
       for (const event of some) {
@@ -315,15 +303,9 @@ export class PlantStore {
 
   /** One page of up to `limit` events. */
   async eventPage(options: EventPageOptions = {}): Promise<EventPage> {
-    return this.#eventPage(options);
-  }
-
-  async #eventPage(
-    { after, limit = pageSizeMax, signal }: EventPageOptions,
-    policy?: Partial<RetryPolicy>,
-  ): Promise<EventPage> {
+    const { after, limit = pageSizeMax } = options;
     const query = renderQuery({ limit, after });
-    const response = await this.#call("GET", `/events?${query}`, { signal, policy });
+    const response = await this.#call("GET", `/events?${query}`, options);
     return parse(response, 200, ({ text, headers }) => {
       const events = parseEvents(text, after);
       const isLast = parseNext(headers) === undefined;
@@ -332,11 +314,9 @@ export class PlantStore {
   }
 
   /** Resolves once the deletion is durable. No such plant: a problem, `not-found`. */
-  async delete(id: bigint | number, { ifMatch, signal }: DeleteOptions = {}): Promise<Deletion> {
-    const response = await this.#call("DELETE", `/plants/${formatId(id)}`, {
-      headers: { "if-match": ifMatch },
-      signal,
-    });
+  async delete(id: bigint | number, options: DeleteOptions = {}): Promise<Deletion> {
+    const headers = { "if-match": options.ifMatch };
+    const response = await this.#call("DELETE", `/plants/${formatId(id)}`, options, { headers });
     if (response.status === 204) return { confirmed: true };
     const problem = new PlantStoreProblem(response);
     // The code, not the status: a gateway that can't reach the service sends 404, too.
@@ -379,11 +359,11 @@ export class PlantStore {
     path: string,
     ids: Iterable<bigint | number> | AsyncIterable<bigint | number>,
     rest: string,
-    { signal, stop }: ManyOptions,
+    options: ManyOptions,
   ) {
     for await (const bulk of toBulks(ids, formatId)) {
       const body = `{"ids":[${bulk.join()}]${rest}}`;
-      const response = await this.#call("POST", path, { body, signal, stop });
+      const response = await this.#call("POST", path, options, { body });
       const missing = parse(response, 200, ({ text }) => parseMissing(text));
       for (const id of bulk) {
         yield { isMissing: missing.has(id), isRepeated: response.isRepeated };
@@ -391,16 +371,29 @@ export class PlantStore {
     }
   }
 
-  async #call(method: string, path: string, more: CallDetails): Promise<ClientResponse> {
-    const { headers: given = {}, body, policy, idempotencyKey, signal, stop } = more;
-    const headers = new Headers(body === undefined ? {} : { "content-type": "application/json" });
+  async #call(
+    method: string,
+    path: string,
+    options: CallPolicy,
+    { headers: given = {}, body, idempotencyKey }: CallDetails = {},
+  ): Promise<ClientResponse> {
+    const headers = new Headers(this.#headers);
+    if (body !== undefined) headers.set("content-type", "application/json");
     for (const [name, value] of Object.entries(given)) {
       if (value !== undefined) headers.set(name, value);
     }
+    const { signal, stop } = options;
     const request = { url: this.#url + path, method, headers, body, idempotencyKey, signal, stop };
+    const policy = choosePolicy(this.#options, options);
+    let spentMs = 0;
     const sendWith = async (authorization: Promise<string>, isRepeated?: boolean) => {
+      // Somebody may have to sign in first, which is no part of the request.
       headers.set("authorization", await authorization);
-      return send({ ...request, isRepeated }, { ...this.#policy, ...policy });
+      const startedAtMs = performance.now();
+      const deadlineMs = policy.deadlineMs - spentMs;
+      const response = await send({ ...request, isRepeated }, { ...policy, deadlineMs });
+      spentMs = performance.now() - startedAtMs;
+      return response;
     };
     const used = this.#authorize();
     const first = await sendWith(used);
@@ -421,6 +414,20 @@ export class PlantStore {
     });
     return asked;
   }
+}
+
+/** What the call asks for comes first, then what the client was made with. */
+function choosePolicy(own: PlantStoreOptions, call: CallPolicy): RetryPolicy {
+  const retries = call.retries ?? own.retries ?? 10;
+  return {
+    fetch: own.fetch ?? ((url, init) => fetch(url, init)),
+    retries,
+    limitedRetries: call.limitedRetries ?? own.limitedRetries ?? retries,
+    retryAfterMsMax: own.retryAfterMsMax ?? 60_000,
+    timeoutMs: call.timeoutMs ?? own.timeoutMs ?? 30_000,
+    deadlineMs: call.deadlineMs ?? own.deadlineMs ?? Number.POSITIVE_INFINITY,
+    onResponse: own.onResponse,
+  };
 }
 
 function toAuthorization(text: string | undefined): string {

@@ -93,6 +93,31 @@ export function hasCode(error: unknown, code: ProblemCode): error is PlantStoreP
   return error instanceof PlantStoreProblem && error.code === code;
 }
 
+/** For people: the first validation errors, with their places in words, or the detail. */
+export function describeErrors(
+  { errors, detail }: PlantStoreProblem,
+  shownMax = Number.POSITIVE_INFINITY,
+): string {
+  if (errors.length === 0) return detail;
+  const shown = errors
+    .slice(0, shownMax)
+    .map((each) => `${describeLocation(each)} ${each.detail}`.trim().replace(/\.$/, ""));
+  const hidden = errors.length - shown.length;
+  return `${shown.join("; ")}${hidden > 0 ? ` (and ${hidden} more)` : ""}.`;
+}
+
+/** `/1/name` is `Plant 2: name`, `/ids/1` is `Id 2`, and `/set/tag` is `tag`. */
+function describeLocation({ pointer, parameter, header = "" }: ValidationError): string {
+  if (pointer === undefined) return parameter === "q" ? "search" : (parameter ?? header);
+  return pointer
+    .replace(/^\/(?:set\/)?/, "")
+    .replace(
+      /^(ids\/)?(\d+)(\/)?/,
+      (_, ids, index, slash) => `${ids ? "Id" : "Plant"} ${Number(index) + 1}${slash ? ":" : ""} `,
+    )
+    .trim();
+}
+
 const typeStart = "urn:plantstore:problem:";
 
 /** Empty if it isn't one of the service's: proxies send problems of their own, too. */

@@ -16,9 +16,15 @@ interface ClientRequest {
   readonly isRepeated?: boolean | undefined;
 }
 
-export type RetryPolicy = Required<
-  Pick<PlantStoreOptions, "fetch" | "retries" | "limitedRetries" | "retryAfterMsMax" | "timeoutMs">
->;
+export interface RetryPolicy
+  extends Required<
+    Pick<
+      PlantStoreOptions,
+      "fetch" | "retries" | "limitedRetries" | "retryAfterMsMax" | "timeoutMs" | "deadlineMs"
+    >
+  > {
+  readonly onResponse: PlantStoreOptions["onResponse"] | undefined;
+}
 
 /** What came back from a try. */
 interface ReceivedResponse {
@@ -41,6 +47,9 @@ export const retriedStatuses: readonly number[] = [408, 429, 502, 503, 504];
 const pauseMsFirst = 100;
 const pauseMsMax = 5_000;
 
+/** Timers take no more; with more, they end at once. */
+const timerMsMax = 2 ** 31 - 1;
+
 /**
  * Returns the first response that isn't worth a retry, or the last one. Throws
  * `PlantStoreUnreachable` if none came, and the reason of `signal` once it is aborted. Throws the
@@ -48,25 +57,29 @@ const pauseMsMax = 5_000;
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
   const { url, idempotencyKey, signal, stop } = request;
+  const endMs = performance.now() + policy.deadlineMs;
   let { retries, limitedRetries } = policy;
   let { isRepeated = false } = request;
   for (let tries = 1; ; tries++) {
     if (!isRepeated) stop?.throwIfAborted();
-    const { response, error } = await sendOnce(request, policy);
+    // Once stopped, only a response tells what the request has done.
+    const leftMs = stop?.aborted ? timerMsMax : Math.max(0, endMs - performance.now());
+    const timeoutMs = Math.min(policy.timeoutMs, leftMs, timerMsMax);
+    const { response, error } = await sendOnce(request, { ...policy, timeoutMs });
     const isLimited = response?.status === 429;
     const retriesLeft = isLimited ? limitedRetries-- : retries--;
     const retryAfterMs = readRetryAfter(response?.headers) ?? 0;
+    const pauseMs = retryAfterMs + chooseBackoff(tries);
     const isRetried = !response || retriedStatuses.includes(response.status);
-    const mayRetry = retriesLeft > 0 || stop?.aborted === true;
+    const isInTime = performance.now() + pauseMs < endMs;
+    const mayRetry = (retriesLeft > 0 && isInTime) || stop?.aborted === true;
     if (!isRetried || !mayRetry || retryAfterMs > policy.retryAfterMsMax) {
       if (response) return { ...response, isRepeated, idempotencyKey };
       throw new PlantStoreUnreachable(new URL(url).origin, tries, error, idempotencyKey);
     }
     // It is certain that a limited call did nothing.
     isRepeated ||= !isLimited;
-    if (isRepeated || !stop?.aborted) {
-      await pause(retryAfterMs + chooseBackoff(tries), signal, stop);
-    }
+    if (isRepeated || !stop?.aborted) await pause(pauseMs, signal, stop);
   }
 }
 
@@ -79,17 +92,18 @@ function chooseBackoff(tries: number): number {
 /** Returns why, if no complete response came. Throws the signal's reason once it is aborted. */
 async function sendOnce(
   { url, method, headers, body, idempotencyKey, signal }: ClientRequest,
-  { fetch, timeoutMs }: RetryPolicy,
+  { fetch, timeoutMs, onResponse }: RetryPolicy,
 ): Promise<{ readonly response?: ReceivedResponse; readonly error?: unknown }> {
   signal?.throwIfAborted();
   const late = new AbortController();
-  const giveUp = () => late.abort(new Error(`no response within ${timeoutMs} ms`));
+  const giveUp = () => late.abort(new Error(`no response within ${Math.round(timeoutMs)} ms`));
   const timer = setTimeout(giveUp, timeoutMs);
   // Bun resends GET and DELETE by itself when a reused connection breaks. A delete would then get
   // 404 and a conditional put 412, each because of its own first try.
   const mayRuntimeResend = method === "GET" || idempotencyKey !== undefined;
+  let response: Response | undefined;
   try {
-    const response = await fetch(url, {
+    response = await fetch(url, {
       method,
       headers,
       body: body ?? null,
@@ -108,6 +122,12 @@ async function sendOnce(
     return { error: late.signal.aborted ? late.signal.reason : error };
   } finally {
     clearTimeout(timer);
+    // Not where its error would be taken for a lost response.
+    if (response && onResponse) {
+      const { status, headers } = response;
+      const requestId = headers.get("x-request-id") ?? undefined;
+      onResponse({ method, url, status, headers, requestId });
+    }
   }
 }
 

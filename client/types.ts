@@ -23,11 +23,40 @@ export interface PlantStoreOptions {
   readonly retryAfterMsMax?: number;
   /** For each try, to the last byte of the response: 30,000 by default. */
   readonly timeoutMs?: number;
+  /**
+   * For a request with all its retries and the pauses between them. Without one, only `retries` and
+   * `timeoutMs` end it. A call that sends many requests has it for each, and a stream has none.
+   */
+  readonly deadlineMs?: number;
+  /** Sent with every request, such as what a gateway asks for. The client's own headers win. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called with every response, even with those of tries that are repeated. */
+  readonly onResponse?: (response: ResponseInfo) => void;
 }
 
+export interface ResponseInfo {
+  readonly method: string;
+  /** With its query. */
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Headers;
+  /** Finds the request in the service's log. Absent if the response is a proxy's own. */
+  readonly requestId: string | undefined;
+}
+
+/**
+ * What a call may override for its own requests. For `events`, `deadlineMs` and `retries` count
+ * until the first response; after that, it keeps trying.
+ */
 export interface CallOptions {
   /** Aborts the call, even while it waits for a retry. */
   readonly signal?: AbortSignal | undefined;
+  /** As in `PlantStoreOptions`. */
+  readonly timeoutMs?: number | undefined;
+  /** As in `PlantStoreOptions`; `Infinity` is none. */
+  readonly deadlineMs?: number | undefined;
+  /** As in `PlantStoreOptions`. */
+  readonly retries?: number | undefined;
 }
 
 /** Of calls that may take several requests. */

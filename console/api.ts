@@ -14,7 +14,7 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../client/plant-store.ts";
-import { hasCode, isRefused } from "../client/problem-error.ts";
+import { describeErrors, hasCode, isRefused } from "../client/problem-error.ts";
 
 export { makeIdempotencyKey } from "../client/plant-store.ts";
 export type { Me, Page, Plant, PlantEvent, PlantField, TagCount };
@@ -37,6 +37,9 @@ export const pageSize = 500;
 /** Plants per page for a selection or an export. */
 export const pageSizeMax = 1_000;
 export const tagsMax = 5_000;
+/** For a request with its retries: while somebody waits for it, and during an import. */
+const deadlineMs = 30_000;
+const patientDeadlineMs = 180_000;
 /** How long after a response the page may take to show what it wrote. */
 const writtenMs = 500;
 
@@ -80,8 +83,12 @@ export class Api extends PlantStore {
       },
     };
     // Somebody is waiting: few retries, and no long waits for a rate limit.
-    super({ ...options, retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000 });
-    this.patient = new PlantStore({ ...options, limitedRetries: Number.POSITIVE_INFINITY });
+    super({ ...options, retries: 2, limitedRetries: 4, retryAfterMsMax: 15_000, deadlineMs });
+    this.patient = new PlantStore({
+      ...options,
+      limitedRetries: Number.POSITIVE_INFINITY,
+      deadlineMs: patientDeadlineMs,
+    });
     this.#writes = writes;
   }
 
@@ -193,10 +200,15 @@ export function toRefusal(error: unknown): PlantStoreProblem | undefined {
   return error instanceof PlantStoreProblem && error.code !== "unexpected" ? error : undefined;
 }
 
+export function capitalize(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 export function describeError(error: unknown): string {
   if (error instanceof PlantStoreUnreachable) return "The service did not respond.";
   if (error instanceof PlantStoreProblem && error.code === "unexpected") {
     return `Something other than the service responded, with status ${error.status}.`;
   }
+  if (error instanceof PlantStoreProblem) return capitalize(describeErrors(error, 1));
   return error instanceof Error ? error.message : String(error);
 }

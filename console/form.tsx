@@ -1,6 +1,6 @@
 /** Forms and their fields. The service validates; each error is shown at its field. */
 import { signal } from "@preact/signals";
-import { describeError, type Plant, toRefusal } from "./api.ts";
+import { capitalize, describeError, type Plant, toRefusal } from "./api.ts";
 import { Task } from "./message.ts";
 import { focusSoon, onText } from "./parts.tsx";
 
@@ -36,7 +36,7 @@ export class Form {
     const refusal = toRefusal(error);
     const invalid = refusal?.errors.map(({ pointer = "", detail }) => [
       pointer.slice(1) || "form",
-      detail.slice(0, 1).toUpperCase() + detail.slice(1),
+      capitalize(detail),
     ]);
     if (!refusal) this.errors.value = { form: `${describeError(error)} ${advice}` };
     else if (invalid?.length) this.errors.value = Object.fromEntries(invalid);

@@ -7,6 +7,7 @@ import {
   PlantStoreProblem,
   PlantStoreUnreachable,
 } from "../../client/plant-store.ts";
+import { describeErrors } from "../../client/problem-error.ts";
 import { retriedStatuses } from "../../client/send.ts";
 import { cleanToken, findTokenError } from "../auth/opaque-token.ts";
 import { choice, type Parser, readSetting } from "../shared/config.ts";
@@ -41,10 +42,20 @@ export const variables = {
   PLANTSTORE_TOKEN: "the token to call with; plantstore token create USER makes one",
 } as const;
 
-type Patience = Pick<PlantStoreOptions, "retries" | "limitedRetries">;
+type Patience = Pick<PlantStoreOptions, "retries" | "limitedRetries" | "deadlineMs">;
 
-/** Long enough for a service that restarts. A rate limit only makes the work take longer. */
-export const patient: Patience = { retries: 20, limitedRetries: Number.POSITIVE_INFINITY };
+/** Somebody is waiting for one request, or a few. */
+const hasty: Patience = { retries: 2, deadlineMs: 30_000 };
+
+/**
+ * Long enough for a service that restarts. A rate limit only makes the work take longer. The
+ * deadline is each request's, for a service that hangs.
+ */
+export const patient: Patience = {
+  retries: 20,
+  limitedRetries: Number.POSITIVE_INFINITY,
+  deadlineMs: 180_000,
+};
 
 /**
  * Throws a `CliError` if the service refuses or doesn't respond. More patience is only for a
@@ -53,14 +64,13 @@ export const patient: Patience = { retries: 20, limitedRetries: Number.POSITIVE_
 export async function withService<Result>(
   call: Call,
   use: (store: PlantStore) => Promise<Result>,
-  patience?: Patience,
+  patience = hasty,
 ): Promise<Result> {
   const url = readSetting("url", call.flags, call.terminal.env);
   const token = requireToken(call);
-  // Few retries by default: a person is waiting.
-  const store = new PlantStore({ url, token, ...(patience ?? { retries: 2 }) });
+  const store = new PlantStore({ url, token, ...patience });
   try {
-    if (patience) await requireResponse(new PlantStore({ url, token, retries: 0 }));
+    if (patience !== hasty) await requireResponse(store);
     return await use(store);
   } catch (error) {
     throw toCliError(error, url);
@@ -83,7 +93,7 @@ export function serviceCommand({ run, ...command }: ServiceCommand): Command {
 
 async function requireResponse(store: PlantStore): Promise<void> {
   try {
-    await store.page({ limit: 0 });
+    await store.page({ limit: 0, retries: 0, deadlineMs: hasty.deadlineMs });
   } catch (error) {
     // `use` meets any other failure again.
     if (error instanceof PlantStoreUnreachable) throw error;
@@ -186,15 +196,6 @@ function describeProblem(problem: PlantStoreProblem, url: string): Advice {
   ];
   const subject = problem.code === "not-found" ? `${url}: ` : "";
   return [exitCode, `${subject}${said} ${advice}`.trimEnd()];
-}
-
-/** Every validation error with its place, or what the problem says as a whole. */
-function describeErrors({ errors, detail }: PlantStoreProblem): string {
-  const texts = errors.map((error) => {
-    const { pointer, parameter, header } = error;
-    return `${pointer?.slice(1) ?? parameter ?? header ?? ""} ${error.detail}`.trimStart();
-  });
-  return texts.join("; ") || detail;
 }
 
 /** The response isn't a Plant Store's, or of another path than expected. */

@@ -23,7 +23,7 @@ export function permits(caller: Caller, scope: Scope): boolean {
   return caller.scope === "write" || caller.scope === scope;
 }
 
-const identityCharactersMax = 255;
+export const identityCharactersMax = 255;
 
 /**
  * Whether `text` can name a user or a garden: 1 to 255 characters, none of them a control or format

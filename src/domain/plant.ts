@@ -60,6 +60,9 @@ export function fits(rule: TextRule) {
   );
 }
 
+/** For the OpenAPI document: not only white space. */
+export const notBlankPattern = "^[^\\x00]*[^\\s\\x00\\x85][^\\x00]*$";
+
 const name = v.pipe(
   v.string("must be a string"),
   fits({ codePointsMax: codePointsMax.name, mayBeBlank: false }),
@@ -69,7 +72,7 @@ const name = v.pipe(
   v.metadata({
     minLength: 1,
     maxLength: codePointsMax.name,
-    pattern: "^[^\\x00]*[^\\s\\x00\\x85][^\\x00]*$",
+    pattern: notBlankPattern,
   }),
 );
 

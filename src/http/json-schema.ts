@@ -11,12 +11,21 @@ export type DescribeSchemas = (describe: {
   readonly fromValibot: (schema: v.GenericSchema) => Json;
 }) => Readonly<Record<string, Json>>;
 
-export function text(description?: string): Json {
-  return { type: "string", description };
+export function text(description?: string, more: Json = {}): Json {
+  return { type: "string", description, ...more };
 }
 
-export function integer(format: "int32" | "int64", description?: string): Json {
-  return { type: "integer", format, description };
+export function integer(format: "int32" | "int64", description?: string, more: Json = {}): Json {
+  return { type: "integer", format, description, ...more };
+}
+
+/** Names the values that there are, in an open list: an `enum` would be closed. */
+export function openList(...values: readonly (string | number)[]) {
+  const known = values.map((value) => `\`${value}\``);
+  return {
+    description: `${known.slice(0, -1).join(", ")} or ${known.at(-1)}. Later versions may add others.`,
+    examples: values,
+  };
 }
 
 /** An object with these fields and no others. */

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, built from the operations and schemas that the service runs on. */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import type { ErrorCode } from "../domain/errors.ts";
+import { type ErrorCode, errorsMax } from "../domain/errors.ts";
 import {
   closed,
   type HeaderDescription,
@@ -12,7 +12,11 @@ import {
   toName,
 } from "./json-schema.ts";
 import type { DocumentedOperation, RequestBody, Success } from "./operation.ts";
-import { describeSchemas, plantOperations as operations } from "./operations/index.ts";
+import {
+  describeSchemas,
+  operationGroups,
+  plantOperations as operations,
+} from "./operations/index.ts";
 import type { Parameter } from "./parameters.ts";
 import { problemInfo, problemType } from "./problem.ts";
 
@@ -28,7 +32,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
     },
     servers: [{ url: basePath === "" ? "/" : basePath, description: "The service itself." }],
     security: [{ token: [] }],
-    tags: [{ name: "plants", description: "The plants of the caller's garden." }],
+    tags: operationGroups.map(({ name, description }) => ({ name, description })),
     paths: describePaths(),
     components: {
       securitySchemes: {
@@ -103,32 +107,34 @@ const callerHeaders = Object.fromEntries(
 function describeHeaders(headers: Readonly<Record<string, HeaderDescription>> = {}): Json {
   const described = Object.entries(headers).map(([name, header]) => {
     const { description, example, pattern, required = false } = header;
-    const type = typeof example === "number" ? "integer" : "string";
-    return [
-      name,
-      { description, required, schema: { type, ...(pattern && { pattern }) }, example },
-    ];
+    const isNumber = typeof example === "number";
+    const schema = isNumber
+      ? { type: "integer", format: "int32", minimum: 0 }
+      : { type: "string", ...(pattern && { pattern }) };
+    return [name, { description, required, schema, example }];
   });
   return Object.fromEntries(described);
 }
 
 function describePaths(): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const operation of operations) {
-    paths[operation.path] = {
-      ...paths[operation.path],
-      [operation.method.toLowerCase()]: describeOperation(operation),
-    };
+  for (const group of operationGroups) {
+    for (const operation of group.operations) {
+      paths[operation.path] = {
+        ...paths[operation.path],
+        [operation.method.toLowerCase()]: describeOperation(operation, group.name),
+      };
+    }
   }
   return paths;
 }
 
-function describeOperation(operation: DocumentedOperation): Json {
+function describeOperation(operation: DocumentedOperation, group: string): Json {
   const { name, summary, description, parameters = {}, body } = operation;
   const described = Object.entries(parameters).map(([key, each]) => describeParameter(key, each));
   return {
     operationId: name,
-    tags: ["plants"],
+    tags: [group],
     summary,
     description,
     parameters: described,
@@ -167,11 +173,16 @@ function describeResponses(operation: DocumentedOperation): Json {
 }
 
 function describeSuccess(success: Success): Json {
-  const { description, headers, schema, example } = success;
+  const { description, headers, schema, example, streamSchema } = success;
   return {
     description,
     headers: { ...callerHeaders, ...describeHeaders(headers) },
-    content: schema && { "application/json": { schema: refer("schemas", schema), example } },
+    content: schema && {
+      "application/json": { schema: refer("schemas", schema), example },
+      ...(streamSchema && {
+        "text/event-stream": { schema: refer("schemas", streamSchema), example },
+      }),
+    },
   };
 }
 
@@ -212,6 +223,13 @@ const problemHeaders: Partial<Record<ErrorCode, Record<string, HeaderDescription
       required: true,
     },
   },
+  "unsupported-media-type": {
+    Accept: {
+      description: "The types that the body may have.",
+      example: "application/json",
+      required: true,
+    },
+  },
   "rate-limited": { "Retry-After": retryAfter },
   unavailable: { "Retry-After": retryAfter },
 };
@@ -241,7 +259,9 @@ function describeProblem(code: ErrorCode): Json {
 
 const errorsSchema = {
   type: "array",
-  description: "With status 400: every validation error, and where it is.",
+  description: `With status 400: every validation error, up to ${errorsMax}, and where it is.`,
+  minItems: 1,
+  maxItems: errorsMax,
   items: closed(
     { detail: text() },
     {
@@ -257,9 +277,11 @@ const problemSchema = {
   type: "object",
   required: ["type", "title", "status", "detail"],
   properties: {
-    type: text("A URN with the problem's code."),
+    type: text("A URN with the problem's code. Later versions may add others.", {
+      examples: codes.map(problemType),
+    }),
     title: text(),
-    status: integer("int32"),
+    status: integer("int32", undefined, { minimum: 400, maximum: 599 }),
     detail: text("What to fix. Safe to show."),
     requestId: text("Absent if the service didn't see the request."),
     errors: errorsSchema,

@@ -111,6 +111,8 @@ export interface Success {
   /** Of its JSON; absent: it has no body. */
   readonly schema?: string;
   readonly example?: unknown;
+  /** The schema of what it is as a stream of server-sent events, if a client prefers that. */
+  readonly streamSchema?: string;
 }
 
 type Values<Declared extends Parameters> = {

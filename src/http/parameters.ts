@@ -1,6 +1,12 @@
 /** What a parameter is, and how its text is parsed: integers, fixed words, keys, entity tags. */
 import * as v from "valibot";
-import { type ContentHashes, codePointsMax, fits, tagSchema } from "../domain/plant.ts";
+import {
+  type ContentHashes,
+  codePointsMax,
+  fits,
+  notBlankPattern,
+  tagSchema,
+} from "../domain/plant.ts";
 import { searchCodePointsMax, wordsOf } from "../domain/search.ts";
 
 /** Parses the text of a parameter; its metadata has the JSON Schema for the OpenAPI document. */
@@ -73,14 +79,21 @@ export const searchText = v.pipe(
   v.string(),
   fits({ codePointsMax: searchCodePointsMax, mayBeBlank: false }),
   v.check((search) => wordsOf(search).length > 0, "must have a word that isn't accents only"),
-  v.metadata({ jsonSchema: { type: "string", minLength: 1, maxLength: searchCodePointsMax } }),
+  v.metadata({
+    jsonSchema: {
+      type: "string",
+      minLength: 1,
+      maxLength: searchCodePointsMax,
+      pattern: notBlankPattern,
+    },
+  }),
 );
 
 /** For response headers. The pattern is what this service sends. */
 export const entityTagHeader = {
   description: "Identifies this version of the content.",
   example: '"8Zk2qW0aJr9yTn4uVb6xCd"',
-  pattern: '^"[!#-~]+"$',
+  pattern: '^"[A-Za-z0-9_-]{22}"$',
   required: true,
 };
 

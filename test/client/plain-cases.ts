@@ -2,7 +2,7 @@
  * The client against a running service, with nothing in between: what goes in comes back, exactly.
  */
 import assert from "node:assert/strict";
-import type { PlantStore } from "../../client/plant-store.ts";
+import { hasCode, type PlantStore, type ResponseInfo } from "../../client/plant-store.ts";
 import { type ClientCases, collect, failure, openStore, problemOf } from "./client-case.ts";
 
 type ListOptions = Parameters<PlantStore["list"]>[0];
@@ -121,7 +121,8 @@ export const plainCases: ClientCases = {
     await store.create({ name: "Fern", id: 7 });
     assert.equal((await problemOf(store.create({ name: "Moss", id: 7 }))).code, "conflict");
     assert.equal((await problemOf(store.delete(8))).code, "not-found");
-    assert.equal((await problemOf(store.get(8))).code, "not-found");
+    const missing = await problemOf(store.get(8));
+    assert.deepEqual([hasCode(missing, "not-found"), hasCode(missing, "gone")], [true, false]);
     assert.equal(await store.find(8), undefined);
     const list = collect(store.list({ limit: 1.5 }));
     assert.equal((await problemOf(list)).errors[0]?.parameter, "limit");
@@ -129,8 +130,24 @@ export const plainCases: ClientCases = {
     assert.equal((await problemOf(stranger.find(8))).code, "unauthenticated");
   },
 
+  async "reports every response with its request id, as problems have it"(world) {
+    const seen: ResponseInfo[] = [];
+    const store = openStore(world, { onResponse: (response) => seen.push(response) });
+    await store.create({ name: "Fern" });
+    const { requestId } = await problemOf(store.get(8));
+    const lines = seen.map(({ method, url, status }) => [method, url, status]);
+    assert.deepEqual(lines, [
+      ["POST", `${world.url}/plants`, 201],
+      ["GET", `${world.url}/plants/8?include=id`, 404],
+    ]);
+    const ids = seen.map((each) => each.requestId);
+    assert.deepEqual(ids, [seen[0]?.headers.get("x-request-id"), requestId]);
+    assert.ok(ids[0] && ids[0] !== ids[1]);
+  },
+
   async "refuses what no header can hold, and an address that is none"(world) {
     assert.throws(() => openStore(world, { token: "two\nlines" }), TypeError);
+    assert.throws(() => openStore(world, { headers: { key: "two\nlines" } }), TypeError);
     // Without a scheme, a browser would take the address for a path of the page's own service.
     for (const url of ["plants", "localhost:8080", "http://user@localhost"]) {
       assert.throws(() => openStore(world, { url }), TypeError);

@@ -3,7 +3,12 @@
  * programs.
  */
 import { afterAll, describe, expect, test } from "bun:test";
-import { PlantStore, type PlantStoreOptions } from "../../client/plant-store.ts";
+import {
+  PlantStore,
+  type PlantStoreOptions,
+  PlantStoreUnreachable,
+  type ResponseInfo,
+} from "../../client/plant-store.ts";
 import { pause } from "../../client/send.ts";
 import { collect, failure, problemOf } from "./client-case.ts";
 import {
@@ -67,6 +72,12 @@ describe.concurrent("it", () => {
     const { store, openStore } = open(script, { retries: 9, limitedRetries: 1 });
     expect((await problemOf(store.create(draft))).status).toBe(429);
     expect((await openStore({ retries: 0, limitedRetries: 2 }).create(draft)).id).toBe(7n);
+  });
+
+  test("sends a call without retries once, even if it came too soon", async () => {
+    const { store, requests } = open([limited("0"), createdAnswer]);
+    expect((await problemOf(store.create(draft, { retries: 0 }))).status).toBe(429);
+    expect(requests).toHaveLength(1);
   });
 
   test("takes a 404 for a plant that is gone only if it is Plant Store's, after a lost try", async () => {
@@ -150,6 +161,92 @@ describe.concurrent("it", () => {
     await failure(store.create(draft), RangeError);
     await failure(store.create(draft), TypeError);
     expect((await store.create(draft)).id).toBe(7n);
+  });
+
+  test("counts a request and its repetition with a new token as one, without asking for it", async () => {
+    const responses = [
+      () => pause(120, undefined).then(() => new Response(null, { status: 401 })),
+      () => new Promise<Response>(() => {}),
+    ];
+    const fetch = async (_: string, { signal }: RequestInit) => {
+      const lost = new Promise<never>((_, reject) => {
+        signal?.addEventListener("abort", () => reject(signal.reason));
+      });
+      return Promise.race([lost, responses.shift()?.() ?? lost]);
+    };
+    const token = () => pause(250, undefined).then(() => "t");
+    const { openStore } = open([]);
+    const call = openStore({ token, fetch, deadlineMs: 200, retries: 0 }).me();
+    const { message } = await failure(call, PlantStoreUnreachable);
+    expect(Number(/within (\d+) ms/.exec(message)?.[1])).toBeLessThanOrEqual(80);
+  });
+
+  test("has a deadline for each request, not for a call of many or for a stream", async () => {
+    const deadlineMs = 50;
+    const wait = () => pause(2 * deadlineMs, undefined);
+    const plant = { id: 7, name: "Fern", tag: "" };
+    const asked: string[] = [];
+    const fetch = async (target: string, { headers }: RequestInit) => {
+      const { pathname, searchParams } = new URL(target);
+      const isStream = new Headers(headers).get("accept") === "text/event-stream";
+      asked.push(isStream ? "stream" : pathname);
+      const isFirst = !searchParams.has("after");
+      if (pathname === "/plants") {
+        const link = '</plants?limit=1&after=7>; rel="next"';
+        return Response.json([plant], { headers: isFirst ? { link } : {} });
+      }
+      if (!isStream) return Response.json([]);
+      const event = `data: ${JSON.stringify({ seq: 1, type: "plant.created", plant })}\n\n`;
+      const body = new ReadableStream({
+        async pull(controller) {
+          await wait();
+          controller.enqueue(new TextEncoder().encode(event));
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    };
+    const { openStore } = open([]);
+    const store = openStore({ fetch, deadlineMs });
+    for await (const page of store.pages({ pageSize: 1 })) {
+      expect(page).toHaveLength(1);
+      await wait();
+    }
+    for await (const { seq } of store.events({ after: 0 })) if (seq === 1) break;
+    expect(asked).toEqual(["/plants", "/plants", "/events", "stream"]);
+  });
+
+  test("sends its headers with every request, but none in the place of its own", async () => {
+    const { store, sent } = open([lost, createdAnswer], {
+      headers: { "X-Gateway-Key": "k", Authorization: "Basic b", "Idempotency-Key": "mine" },
+    });
+    await store.create(draft, { idempotencyKey: "order-17" });
+    expect(sent("x-gateway-key")).toEqual(["k", "k"]);
+    expect(sent("authorization")).toEqual(["Bearer t", "Bearer t"]);
+    expect(sent("idempotency-key")).toEqual(["order-17", "order-17"]);
+  });
+
+  test("reports the responses of all tries, even of one whose body is lost", async () => {
+    const seen: [number, string | undefined][] = [];
+    const bodies = [new ReadableStream({ start: (end) => end.error(new Error("cut")) }), "[]"];
+    const fetch = async () =>
+      new Response(bodies.shift(), { headers: { "x-request-id": `r-${bodies.length}` } });
+    const onResponse = ({ status, requestId }: ResponseInfo) => seen.push([status, requestId]);
+    const { openStore } = open([]);
+    await openStore({ fetch, onResponse }).page();
+    expect(seen).toEqual([
+      [200, "r-1"],
+      [200, "r-0"],
+    ]);
+  });
+
+  test("takes an error of onResponse for the caller's, not for a lost response", async () => {
+    const { store, requests } = open([createdAnswer], {
+      onResponse: () => {
+        throw new RangeError("no log");
+      },
+    });
+    await failure(store.create(draft), RangeError);
+    expect(requests).toHaveLength(1);
   });
 
   test("takes a token as it was copied, and an address with a base path", async () => {

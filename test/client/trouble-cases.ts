@@ -61,6 +61,45 @@ export const troubleCases: ClientCases = {
     { fetch: staySilent, timeoutMs: 50, retries: 1 },
   ),
 
+  "gives up at its deadline, however many retries are left": proxied(
+    async (store, proxy) => {
+      proxy.isSilent = true;
+      const late = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+      assert.match(late.message, /in [12] tries: no response within \d+ ms$/);
+      proxy.close();
+      await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+    },
+    // Two tries and the pauses after them take at least 350 ms.
+    { deadlineMs: 300, timeoutMs: 100, retries: 1_000 },
+  ),
+
+  "has its own timeout, deadline and retries for a call, if they are given": proxied(
+    async (store, proxy) => {
+      proxy.isSilent = true;
+      const short = await failure(store.me({ timeoutMs: 50, retries: 1 }), PlantStoreUnreachable);
+      assert.match(short.message, /in 2 tries: no response within 50 ms$/);
+      const options = { deadlineMs: 60, retries: 0 };
+      const calls = [
+        store.create({ name: "Fern" }, options),
+        store.createMany([{ name: "Fern" }], options),
+        store.get(7, options),
+        store.find(7, options),
+        store.put(7, { name: "Fern" }, options),
+        store.update(7, { name: "Fern" }, options),
+        store.updateMany([7], { name: "Fern" }, options),
+        store.delete(7, options),
+        store.deleteMany([7], options),
+        store.page(options),
+        store.eventPage(options),
+        ...[store.list(options), store.pages(options), store.tags(options)].map(collect<unknown>),
+        ...[{ after: 0 }, {}].map((from) => collect(store.events({ ...from, ...options }))),
+      ];
+      for (const error of await Promise.all(calls.map((call) => failure(call, Error)))) {
+        assert.match(error.message, /in 1 tries: no response within [56]\d ms$/);
+      }
+    },
+  ),
+
   "stops at once when it is aborted: before, during and between tries": proxied(
     async (store, proxy) => {
       const reason = new RangeError("enough");

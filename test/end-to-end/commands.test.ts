@@ -248,6 +248,25 @@ test("a row whose id another plant has is refused and listed, and the others are
   expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
 });
 
+test("an import says in words which plants a service refuses that has other rules", async () => {
+  const { run } = await openGarden(service, { user: "judy" });
+  using stricter = Bun.serve({
+    port: 0,
+    async fetch({ method, url, headers, body }) {
+      const { pathname, search } = new URL(url);
+      const text = (await new Response(body).text()).replace("Ivy", "").replace("Moss", " ");
+      const init = { method, headers, ...(text && { body: text }) };
+      return fetch(service.url + pathname + search, init);
+    },
+  });
+  const path = writeFile("refused.csv", "name\nFern\nIvy\nMoss\n");
+  const { exitCode, errors } = await run(["import", path], stricter.url.origin);
+  expect(exitCode).toBe(2);
+  expect(errors).toEndWith(
+    "plantstore: Plant 2: name must not be empty; Plant 3: name must not be only white space.\n",
+  );
+});
+
 test("an import waits for a service that restarts", async () => {
   const { run } = await openGarden(service, { user: "patient" });
   let posts = 0;

@@ -15,7 +15,7 @@ const compilerOptions = {
   skipLibCheck: true,
   target: "esnext",
   module: "preserve",
-  lib: ["esnext", "dom", "dom.iterable"],
+  lib: ["esnext", "dom", "dom.iterable", "dom.asynciterable"],
   types: [],
 };
 
@@ -53,6 +53,23 @@ export async function run(baseUrl: string, token: string) {
   ];
 }`;
 
+/** As docs/client.md does it. It ends when `console` throws. */
+async function makeFollower(): Promise<string> {
+  const page = await Bun.file(join(import.meta.dir, "../../docs/client.md")).text();
+  const [, imports = "", lines = ""] =
+    /^```ts\n(import type { components }.*\n)\n([^`]*)^```$/m.exec(page) ?? [];
+  return `${imports}
+export async function follow(
+  baseUrl: string,
+  token: string,
+  console: { log: (...shown: unknown[]) => void },
+) {
+  const lastEvent = 0;
+  const client = createClient<paths>({ baseUrl, headers: { Authorization: "Bearer " + token } });
+  ${lines}
+}`;
+}
+
 test("openapi-typescript: the compiler accepts its client, which calls every operation", async () => {
   mkdirSync(outputs, { recursive: true });
   // In the project, so that the program finds what it imports.
@@ -62,16 +79,27 @@ test("openapi-typescript: the compiler accepts its client, which calls every ope
     const { default: openApiTypes, astToString } = await import("openapi-typescript");
     const types = await openApiTypes(await (await service.call("GET /openapi.json")).text());
     await Bun.write(join(folder, "schema.ts"), astToString(types));
-    await Bun.write(join(folder, "program.ts"), program);
+    await Bun.write(join(folder, "program.ts"), program + (await makeFollower()));
     await Bun.write(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions }));
     const compiler = join(import.meta.dir, "../../node_modules/.bin/tsc");
     expect(await Bun.$`${compiler} -p ${folder}`.nothrow().text()).toBe("");
-    const { run } = await import(join(folder, "program.ts"));
+    const { run, follow } = await import(join(folder, "program.ts"));
     const fern = { id: 7, name: "Fern", tag: "" };
     expect(await run(service.url, service.token)).toEqual([
       [{ name: "Fern", tag: "" }, [201, 409], [fern], "Royal fern"],
       ["pond", 1, 2, [9]],
       [fern, 0],
+    ]);
+    const shown: unknown[] = [];
+    const log = (...values: unknown[]) => {
+      shown.push(values);
+      if (shown.length === 2) throw new RangeError("enough");
+    };
+    const following = follow(service.url, service.token, { log }).catch((error: Error) => error);
+    expect(await following).toBeInstanceOf(RangeError);
+    expect(shown).toEqual([
+      [1, "plant.created", "Fern"],
+      [2, "plant.created", "Moss"],
     ]);
   } finally {
     rmSync(folder, { recursive: true });

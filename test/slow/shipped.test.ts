@@ -247,6 +247,38 @@ describe("the client's package", () => {
     );
   });
 
+  test("does what the first screen of its README shows, from npm install to following events", async () => {
+    const readme = await read("README.md");
+    const blocks = [...readme.matchAll(/^```(?:sh|js)\n([\s\S]*?)^```$/gm)].slice(0, 2);
+    const [install = "", program = ""] = blocks.map(([, block]) => block);
+    const screen = readme.slice(0, readme.indexOf(program) + program.length);
+    expect(screen.split("\n").length).toBeLessThanOrEqual(40);
+    const cwd = inFolder("reader");
+    mkdirSync(cwd);
+    await Bun.write(join(cwd, "package.json"), '{"private":true}');
+    await Bun.write(join(cwd, "plants.mjs"), program);
+    const pack = ["npm", "pack", "--pack-destination", cwd, home];
+    for (const command of [pack, ["sh", "-euc", install]]) {
+      expect((await run(command, { cwd })).exitCode).toBe(0);
+    }
+    const [token = ""] = await makeTokens(service, "reader", 1);
+    const env = { ...environment, PLANTSTORE_URL: service.url, PLANTSTORE_TOKEN: token };
+    const child = Bun.spawn(["node", "plants.mjs"], { cwd, env, stdout: "pipe", stderr: "pipe" });
+    const { written, reading } = await untilItSays(/(plant\.deleted) .+\n/, child);
+    child.kill("SIGINT");
+    await reading;
+    const { user } = await (await service.call("GET /me", { token })).json();
+    expect(written).toEqual({
+      errors: "",
+      out: `1 Monstera deliciosa (living room)
+What happens in the garden ${user}, until Ctrl+C:
+${user} plant.created Monstera deliciosa (living room)
+${user} plant.replaced Monstera deliciosa (hall)
+${user} plant.deleted Monstera deliciosa (hall)
+`,
+    });
+  });
+
   test("has the product's version, and no dependencies", async () => {
     const own = JSON.parse(await read("package.json"));
     expect([own.name, own.version]).toEqual(["plantstore-client", manifest.version]);
@@ -278,13 +310,18 @@ describe("the client's package", () => {
   });
 
   test("gives its types to TypeScript, which accepts each block of its documentation", async () => {
-    const blocks = [...(await read("README.md")).matchAll(/^```ts\n([^`]*)^```$/gm)];
+    const readme = await read("README.md");
+    const [, whole = ""] = /^```js\n([\s\S]*?)^```$/m.exec(readme) ?? [];
+    const [, opening = ""] = /^([\s\S]*?const store = .+\n)/.exec(whole) ?? [];
+    const blocks = [...readme.matchAll(/^```ts\n([^`]*)^```$/gm)]
+      .map(([, block = ""]) => block)
+      // What a generator makes: see generated-clients.test.ts.
+      .filter((block) => !block.includes('"./schema"'));
     expect(blocks.length).toBeGreaterThan(4);
-    const [first = "", ...others] = blocks.map(([, block = ""]) => block);
     await Bun.write(inFolder("package.json"), '{"type":"module"}');
-    const programs = others.map(async (block, index) => {
-      const isWhole = block.startsWith("import");
-      await Bun.write(inFolder(`use-${index}.ts`), isWhole ? block : `${first}{\n${block}}\n`);
+    const programs = [whole, ...blocks].map(async (block, index) => {
+      const isWhole = /^(?:\/\/.*\n)?import/.test(block);
+      await Bun.write(inFolder(`use-${index}.ts`), isWhole ? block : `${opening}{\n${block}}\n`);
       return `use-${index}.ts`;
     });
     const flags = "--strict --noEmit --module nodenext --target es2022 --lib es2022,dom".split(" ");

@@ -1,21 +1,34 @@
 /** What happened in a garden: as a list, or live. */
 import { refuse } from "../../domain/errors.ts";
 import { plantSchema } from "../../domain/plant.ts";
-import { closed, type DescribeSchemas, integer, refer, text } from "../json-schema.ts";
+import { closed, type DescribeSchemas, integer, openList, refer, text } from "../json-schema.ts";
 import { plantOperation } from "../operation.ts";
 import { inHeader, inQuery, integerText } from "../parameters.ts";
 import { jsonReply, linkToNext, renderEvent, variesByAccept } from "../reply.ts";
 import { prefersEventStream } from "../request-head.ts";
+import { identityBounds } from "./me.ts";
 import { examplePlant } from "./plants.ts";
 
 export const schemas: DescribeSchemas = ({ fromValibot }) => ({
-  EventList: { type: "array", items: refer("schemas", "Event") },
+  EventList: { type: "array", items: refer("schemas", "Event"), maxItems: Number(eventsMax) },
+  // OpenAPI 3.2 describes a stream as an array of its items, too. And so, clients that are generated
+  // from 3.1 have one type for both forms of the response.
+  EventStream: {
+    type: "array",
+    items: refer("schemas", "Event"),
+    description:
+      "Server-sent events, without an end. The `data` of each is one of these as JSON, its `id` is " +
+      "the `seq`, and its `event` is the `type`.",
+  },
   Event: {
     ...closed({
-      seq: integer("int64", "Counts from 1 in each garden. A restored backup skips numbers."),
-      type: text("`plant.created`, `plant.replaced` or `plant.deleted`."),
+      seq: integer("int64", "Counts from 1 in each garden. A restored backup skips numbers.", {
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+      }),
+      type: { type: "string", ...openList("plant.created", "plant.replaced", "plant.deleted") },
       at: { type: "string", format: "date-time" },
-      user: text("Who made the change."),
+      user: text("Who made the change.", identityBounds),
       plant: refer("schemas", "EventPlant"),
     }),
     description: "A change to a plant.",
@@ -26,6 +39,21 @@ export const schemas: DescribeSchemas = ({ fromValibot }) => ({
     description: "The plant after the change or, if it was deleted, before it.",
   },
 });
+
+const exampleEvent = {
+  seq: 9121,
+  type: "plant.created",
+  at: "2026-11-15T22:00:00.000Z",
+  user: "ada",
+  plant: { id: 7, ...examplePlant },
+};
+
+const streamStart = `retry: 2000
+id: 9120
+
+id: ${exampleEvent.seq}
+event: ${exampleEvent.type}
+data: ${JSON.stringify(exampleEvent)}`;
 
 const seqText = integerText(0n, BigInt(Number.MAX_SAFE_INTEGER));
 const eventsMax = 1_000n;
@@ -41,9 +69,10 @@ export const listEvents = plantOperation({
     "What happened in the token's garden, in order. If `Link` has a next page, there is more; a " +
     "page may have fewer events than `limit`. For a copy of the garden that stays current, read " +
     "`lastEvent` from `/me`, list the plants, then read the events after it.\n\n" +
-    "With `Accept: text/event-stream`, the response is a stream of server-sent events: first those " +
-    "after `Last-Event-ID` or `after`, if sent, then each one as it happens. The `data` of each is " +
-    "the same as in the list.",
+    "If `Accept` prefers `text/event-stream` to `application/json`, the response is a stream of " +
+    "server-sent events: first those after `Last-Event-ID` or `after`, if sent, then each one as it " +
+    "happens. A comment line comes every 15 seconds. The first `id` is the position that the stream " +
+    `starts from, without an event:\n\n\`\`\`\n${streamStart}\n\`\`\``,
   parameters: {
     after: inQuery(
       seqText,
@@ -70,15 +99,8 @@ export const listEvents = plantOperation({
       },
     },
     schema: "EventList",
-    example: [
-      {
-        seq: 9121,
-        type: "plant.created",
-        at: "2026-11-15T22:00:00.000Z",
-        user: "ada",
-        plant: { id: 7, ...examplePlant },
-      },
-    ],
+    streamSchema: "EventStream",
+    example: [exampleEvent],
   },
   problems: ["not-found", "gone"],
   async run(call, { parameters }) {

@@ -18,21 +18,34 @@ import { listTags, schemas as tagSchemas } from "./tags.ts";
 export { redirectToConsole, webPages } from "./pages.ts";
 export { serviceOperations } from "./service.ts";
 
-/** What needs a token. The OpenAPI document describes it. */
-export const plantOperations: readonly DocumentedOperation[] = [
-  createPlant,
-  createPlants,
-  updatePlants,
-  deletePlants,
-  listPlants,
-  getPlant,
-  putPlant,
-  patchPlant,
-  deletePlant,
-  listTags,
-  listEvents,
-  getMe,
+interface OperationGroup {
+  readonly name: string;
+  readonly description: string;
+  readonly operations: readonly DocumentedOperation[];
+}
+
+/** What needs a token, as the OpenAPI document groups it. */
+export const operationGroups: readonly OperationGroup[] = [
+  {
+    name: "plants",
+    description: "The plants of the token's garden, one by one or as a list.",
+    operations: [createPlant, listPlants, getPlant, putPlant, patchPlant, deletePlant],
+  },
+  {
+    name: "bulk",
+    description: "Up to 10,000 plants in one request.",
+    operations: [createPlants, updatePlants, deletePlants],
+  },
+  { name: "tags", description: "The tags of the plants.", operations: [listTags] },
+  {
+    name: "events",
+    description: "What happened in the garden, as a list or live.",
+    operations: [listEvents],
+  },
+  { name: "token", description: "What the token stands for.", operations: [getMe] },
 ];
+
+export const plantOperations = operationGroups.flatMap(({ operations }) => operations);
 
 export const describeSchemas: DescribeSchemas = (describe) => ({
   ...plantSchemas(describe),

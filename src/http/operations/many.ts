@@ -8,7 +8,15 @@ import {
   readUpdate,
 } from "../bulk-body.ts";
 import { BulkResults, renderChanged } from "../bulk-results.ts";
-import { closed, type DescribeSchemas, integer, type Json, refer, text } from "../json-schema.ts";
+import {
+  closed,
+  type DescribeSchemas,
+  integer,
+  type Json,
+  openList,
+  refer,
+  text,
+} from "../json-schema.ts";
 import { plantOperation } from "../operation.ts";
 import { jsonReply } from "../reply.ts";
 import { plantCharactersMax } from "../validation.ts";
@@ -23,14 +31,14 @@ export const schemas: DescribeSchemas = () => ({
   ResultList: { type: "array", items: refer("schemas", "Result"), ...bulkBounds },
   Result: {
     ...closed(
-      { status: integer("int32", "201, 409, 422 or 507.") },
+      { status: { type: "integer", format: "int32", ...openList(201, 409, 422, 507) } },
       {
         id: integer("int64", "With status 201."),
         replayed: {
           type: "boolean",
           description: "`true` if an earlier request with the same key created the plant.",
         },
-        code: text("The code of the problem."),
+        code: { type: "string", ...openList("conflict", "idempotency-mismatch", "storage-full") },
         detail: text("What to fix. Safe to show."),
       },
     ),
@@ -47,10 +55,14 @@ export const schemas: DescribeSchemas = () => ({
 
 function describeChanged(done: "deleted" | "updated"): Json {
   return closed({
-    [done]: integer("int32", `How many plants were ${done}.`),
+    [done]: integer("int32", `How many plants were ${done}.`, {
+      minimum: 0,
+      maximum: bulkPlantsMax,
+    }),
     missing: {
       type: "array",
       items: plantId,
+      maxItems: bulkPlantsMax,
       description: "The ids without a plant, in the order in which they were sent.",
     },
   });

@@ -1,21 +1,25 @@
 /** What the caller's token stands for. */
-import { scopes } from "../../domain/caller.ts";
+import { identityCharactersMax, scopes } from "../../domain/caller.ts";
 import { closed, type DescribeSchemas, integer, text } from "../json-schema.ts";
 import { plantOperation } from "../operation.ts";
 import { jsonReply } from "../reply.ts";
 
+/** What names a user or a garden. */
+export const identityBounds = { minLength: 1, maxLength: identityCharactersMax };
+
 export const schemas: DescribeSchemas = () => ({
   Me: closed(
     {
-      user: text(),
-      garden: text(),
+      user: text(undefined, identityBounds),
+      garden: text(undefined, identityBounds),
       scope: { type: "string", enum: scopes },
-      plants: integer("int64", "Exactly how many plants the garden has now."),
+      plants: integer("int64", "Exactly how many plants the garden has now.", { minimum: 0 }),
     },
     {
       lastEvent: integer(
         "int64",
         "The number of the garden's last event, 0 before the first. Absent: off.",
+        { minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
       ),
       expiresAt: { type: "string", format: "date-time", description: "Absent: never." },
     },

@@ -146,7 +146,8 @@ export const listPlants = plantOperation({
     q: inQuery(
       searchText,
       "A search: only plants that contain each of its words in their name or tag. Case and " +
-        "accents don't matter.",
+        "accents don't matter. A word of nothing but accents, such as `´`, is passed over; a search " +
+        "without any other word is a 400.",
       "monstera",
     ),
     order: inQuery(

@@ -1,4 +1,5 @@
 /** The tags of a garden, with their numbers of plants. */
+import { codePointsMax } from "../../domain/plant.ts";
 import { closed, type DescribeSchemas, integer, refer, text } from "../json-schema.ts";
 import { plantOperation } from "../operation.ts";
 import { inQuery, limit, tagText } from "../parameters.ts";
@@ -6,8 +7,8 @@ import { jsonReply, linkHeader, linkToNext } from "../reply.ts";
 
 export const schemas: DescribeSchemas = () => ({
   TagCount: closed({
-    tag: text("Empty for plants without a tag."),
-    plants: integer("int64", "How many plants have the tag."),
+    tag: text("Empty for plants without a tag.", { maxLength: codePointsMax.tag }),
+    plants: integer("int64", "How many plants have the tag.", { minimum: 1 }),
   }),
   TagCountList: { type: "array", items: refer("schemas", "TagCount") },
 });
