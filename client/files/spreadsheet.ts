@@ -16,17 +16,17 @@ export function isSameCell(before: string, after: string): boolean {
   return before === after || cellKey(before) === cellKey(after) || isDated(before, after);
 }
 
-const monthsAndUnits = /\p{L}+/gu;
-const knownWord = /^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|am$|pm$|e$|true$|false$)/i;
+const words = /\p{L}+/gu;
+const wordOfDate =
+  /^(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|am|pm|e)$/i;
 
 /**
  * Whether a spreadsheet may take the text for a number, a date or a formula, and write something
  * else.
  */
 export function isComputable(text: string): boolean {
-  if (/^\s*[=+\-@]/.test(text)) return true;
-  const words = text.match(monthsAndUnits) ?? [];
-  return words.every((word) => knownWord.test(word)) && (/\d/.test(text) || words.length === 1);
+  if (/^\s*[=+\-@]/.test(text) || /^(?:true|false)$/i.test(text)) return true;
+  return /\d/.test(text) && (text.match(words) ?? []).every((word) => wordOfDate.test(word));
 }
 
 /** What a cell stands for; absent if it's a text. */

@@ -103,7 +103,8 @@ function reportCheck(call: Call, { valid, invalid }: FileCheck): number {
 /** Lists the invalid rows. The error to throw says what to do. */
 function refuseFile(call: Call, check: FileCheck<PlantUpdate>): CliError {
   listRows(call, check.invalid);
-  printCounts(call, { stored: 0, alreadyThere: 0, refused: check.invalid.length });
+  const others = call.flags.update === true ? { changed: 0, unchanged: 0 } : { alreadyThere: 0 };
+  printCounts(call, { stored: 0, ...others, refused: check.invalid.length });
   return usageError(describeInvalid(check));
 }
 
