@@ -157,10 +157,15 @@ function isAsWanted(plant: Plant, { row, before, set }: Change): boolean {
 export function describeUpdate(updater: Updater, elapsedMs: number): string {
   const { changed, changedMax, unchanged, refused, importer } = updater;
   const { stored, storedMax } = importer;
-  const parts = [
-    `Changed ${renderBounds(changed, changedMax, "plant")} and added ` +
-      `${renderBounds(stored, storedMax, "plant")} in ${renderDuration(elapsedMs)}.`,
+  const steps = [
+    changedMax > 0 && `changed ${renderBounds(changed, changedMax, "plant")}`,
+    storedMax > 0 && `added ${renderBounds(stored, storedMax, "plant")}`,
   ];
+  const did = steps.filter((step) => step !== false).join(" and ");
+  const parts =
+    did === ""
+      ? ["Nothing was changed or added."]
+      : [`${did[0]?.toUpperCase()}${did.slice(1)} in ${renderDuration(elapsedMs)}.`];
   if (changedMax > changed || storedMax > stored) {
     parts.push("The outcome of the last requests is unknown.");
   }
