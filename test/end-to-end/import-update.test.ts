@@ -311,9 +311,7 @@ describe("an update that ends midway", () => {
     const actual = (await list()).filter((line) => line.endsWith(",hall")).length;
     expect([exitCode, changed]).toEqual([130, 19]);
     expect(actual).toBeWithin(20, changedMax + 1);
-    expect(errors).toContain(
-      `Changed at least 19, at most ${changedMax} plants in`,
-    );
+    expect(errors).toContain(`Changed at least 19, at most ${changedMax} plants in`);
   });
 
   test("because the garden is full says what it changed and added", async () => {
@@ -323,6 +321,42 @@ describe("an update that ends midway", () => {
     expect([exitCode, out]).toEqual([6, counts(1, 1, 0)]);
     expect(errors).toContain("Changed 1 plant and added 1 plant in");
     expect(await list()).toEqual(["1,Tree fern,", "2,Moss,", "3,Ivy,"]);
+  });
+
+  test("because the disk is full says what it changed", async () => {
+    const { run, list } = await openWith(["1,Fern,", "2,Moss,", "3,Ivy,"]);
+    const path = writeFile("id,tag\n1,hall\n2,hall\n3,hall\n");
+    const headers = { "content-type": "application/problem+json" };
+    const full = { type: "urn:plantstore:problem:storage-full", detail: "The storage is full." };
+    using proxy = openProxy(async (request, forward) =>
+      request === "PATCH /plants/2" ? Response.json(full, { status: 507, headers }) : forward(),
+    );
+    const { exitCode, out, errors } = await run(
+      ["import", path, "--update", "--yes"],
+      proxy.url.origin,
+    );
+    expect([exitCode, out]).toEqual([6, counts(0, 2, 0)]);
+    expect(errors).toEndWith("plantstore: The storage is full.\n");
+    expect(await list()).toEqual(["1,Fern,hall", "2,Moss,", "3,Ivy,hall"]);
+  });
+
+  test("because a proxy rewrites ETags says so, and has changed nothing", async () => {
+    const { run, events } = await openWith(["1,Fern,"]);
+    const path = writeFile("id,tag\n1,hall\n");
+    const requests: string[] = [];
+    using proxy = openProxy(async (request, forward) => {
+      requests.push(request);
+      const { status, headers, body } = await forward();
+      const etag = headers.get("etag")?.replace(/"$/, '-gzip"') ?? "";
+      return new Response(body, { status, headers: { ...Object.fromEntries(headers), etag } });
+    });
+    const { exitCode, out, errors } = await run(
+      ["import", path, "--update", "--yes"],
+      proxy.url.origin,
+    );
+    expect([exitCode, out, requests.length]).toEqual([1, counts(0, 0, 0), 6]);
+    expect(errors).toContain("A proxy on the way changes ETags");
+    expect(await events()).toEqual([]);
   });
 
   test("while it reads the garden has sent nothing", async () => {
