@@ -135,8 +135,9 @@ function* readCsv(text: string, purpose: Purpose): Generator<Row<PlantUpdate>, v
   const locate = createLocator(text);
   // Spreadsheets write an empty row as nothing but separators.
   const headerAt = /^(?:[,;]*\r?\n)*/.exec(text)?.[0].length ?? 0;
-  if (headerAt === text.length)
+  if (headerAt === text.length) {
     throw new PlantFileError(`${headerRules[purpose]} This one is empty.`);
+  }
   const separator = findSeparator(text, headerAt);
   const header = scanCsvRecord(text, headerAt, separator);
   const columns = readColumns(header, purpose);

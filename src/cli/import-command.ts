@@ -51,8 +51,9 @@ export const importCommand: Command = {
     const path = call.words[0] ?? "";
     const format = chooseFormat(call, path);
     if (call.flags.update === true) return update(call, path, format);
-    if (call.flags.yes === true)
+    if (call.flags.yes === true) {
       throw usageError("Only an import with --update asks before it sends.");
+    }
     const check = await readFile(call, path, (chunks) => checkRows(readRows(chunks, format)));
     if (call.flags["dry-run"] === true) return reportCheck(call, check);
     if (check.invalid.length > 0) throw refuseFile(call, check);

@@ -5,7 +5,6 @@ import {
   describeComparison,
   renderChange,
 } from "../../client/files/comparison.ts";
-
 import type { Format, PlantUpdate, ValidRow } from "../../client/files/rows.ts";
 import { describeUpdate, Updater } from "../../client/files/updater.ts";
 import type { PlantStore } from "../../client/plant-store.ts";
@@ -131,6 +130,8 @@ function report(call: Call, comparison: Comparison, updater: Updater, elapsedMs:
     refused: comparison.refused.length + refused.length,
     ...(notCompared > 0 && { notCompared }),
   });
+  // The comparison has said that nothing is to be done.
+  if (comparison.changes.length + comparison.added.length === 0) return;
   const goOn = isDone ? "" : " Run the same import again to go on: no plant is added twice.";
   call.terminal.say(describeUpdate(updater, elapsedMs) + goOn);
 }
