@@ -41,7 +41,7 @@ function readValue(text: string): string | undefined {
 
 /** Thousands may be separated by commas. Any other comma is a decimal one. */
 const groupedNumber = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/;
-const decimalComma = /^[+-]?\d*,\d*$/;
+const decimalComma = /^[+-]?\d*,\d*(?:e[+-]?\d+)?$/i;
 const number = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i;
 
 /** All its digits, however it's written: `1.10` and `01.1` are both `11e-1`. */
