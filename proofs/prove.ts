@@ -14,6 +14,7 @@ const proofs: Readonly<Record<string, readonly [minutes: number, does: string]>>
   "power-cuts": [45, "the disk as a power cut may leave it (needs Linux on x64 or arm64)"],
   "self-tests": [1, "builds that are broken on purpose fail (needs Linux on x64 or arm64)"],
   upgrade: [3, "instances of 3.0 are replaced, and back (needs -- --previous, a checkout of it)"],
+  updates: [1, "edited exports are imported with --update, while others change the same plants"],
   soak: [120, "two hours at half load (needs Linux)"],
 };
 

@@ -1,5 +1,6 @@
 /** Each proof in short: a few of its trials, which find nothing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { serveHere } from "../test/end-to-end/running-service.ts";
 import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
 import { skipsWithoutPooler } from "../test/transaction-pooler.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
@@ -16,6 +17,7 @@ import { cutPower } from "./power-cuts/backup-cuts.ts";
 import { checkpointOften, cutRecording } from "./power-cuts/prove.ts";
 import { joinTrials, type Trial } from "./proof.ts";
 import { shortRun, soak } from "./soak/prove.ts";
+import { updateGarden } from "./updates/prove.ts";
 
 setDefaultTimeout(240_000);
 
@@ -86,6 +88,13 @@ test.skipIf(isNotInterposable)("so does an import that a full disk ends", async 
   for (const front of ["command line", "console"] as const) {
     expect((await endImport(front, "a full disk", seed)).faults).toEqual([]);
   }
+});
+
+form("an update does what it says, and loses nothing that others change", false, async () => {
+  await using service = await serveHere();
+  const trials: Trial[] = [];
+  for (let each = seed; each < seed + 20; each++) trials.push(await updateGarden(service, each));
+  return joinTrials(trials);
 });
 
 form("histories are linearizable, even if instances are killed or cut off", false, async () => {

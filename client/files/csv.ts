@@ -19,13 +19,13 @@ const fieldPatterns: Readonly<Record<Separator, RegExp>> = {
   ";": /(?:"([^"]*(?:""[^"]*)*)"(?!")|(?!"))([^;\n]*)([;\n])/y,
 };
 
-/** A semicolon if only that gives the header, which starts there, a column `name`; else a comma. */
+/** A semicolon if only that gives the header, which starts there, a known column; else a comma. */
 export function findSeparator(text: string, start: number): Separator {
-  const hasName = (separator: Separator) => {
+  const isHeader = (separator: Separator) => {
     const { fields = [] } = scanCsvRecord(text, start, separator) ?? {};
-    return fields.some((field) => /^\s*name\s*$/i.test(field));
+    return fields.some((field) => fieldNames.some((name) => name === field.trim().toLowerCase()));
   };
-  return !hasName(",") && hasName(";") ? ";" : ",";
+  return !isHeader(",") && isHeader(";") ? ";" : ",";
 }
 
 /** The record that starts there; absent if the text ends first. Lines end in CRLF or LF. */

@@ -19,6 +19,7 @@ import {
 import { hasCode, isRefused } from "../problem-error.ts";
 import { renderDraft, toBulks } from "../wire-text.ts";
 import { fieldNames } from "./csv.ts";
+import { renderPlant } from "./renderer.ts";
 import type { RefusedRow, ValidRow } from "./rows.ts";
 import type { Stop } from "./stop.ts";
 
@@ -243,7 +244,7 @@ export class Importer {
   }
 
   #compare({ row, id, mayBeOwn }: KnownRow, plant: Plant | undefined): void {
-    if (hasId(row) && !isSame(row, plant)) this.#refuse(row, `another plant has the id ${id}`);
+    if (hasId(row) && !isSame(row, plant)) this.#refuseTaken(row, id, plant);
     else if (!plant) this.deletedSince++;
     else if (mayBeOwn) this.#add(id);
     else this.alreadyThere++;
@@ -251,6 +252,13 @@ export class Importer {
 
   #refuse({ draft, ...line }: ValidRow, error: string): void {
     this.refused.push({ ...line, error });
+  }
+
+  #refuseTaken({ draft, ...line }: ValidRow, id: bigint, here: Plant | undefined): void {
+    const error = here
+      ? `plant ${id} is here as ${renderPlant(here)}`
+      : `plant ${id} was here, and has been deleted since`;
+    this.refused.push({ ...line, error, ...(here && { here }) });
   }
 
   async #readLastAssignedId(): Promise<bigint> {

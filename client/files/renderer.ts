@@ -1,6 +1,6 @@
-/** Renders plants as CSV, JSON Lines or a JSON array. */
+/** Renders plants as CSV, JSON Lines or a JSON array, and one of them for people. */
 import { renderCount } from "../../src/shared/text.ts";
-import type { Plant } from "../plant-store.ts";
+import type { Plant, Whole } from "../plant-store.ts";
 import { renderDraft } from "../wire-text.ts";
 import { byteOrderMark, fieldNames, renderCsvRecord } from "./csv.ts";
 import type { Format } from "./rows.ts";
@@ -57,4 +57,9 @@ export class PlantRenderer {
       "formula: don't open the file in one unless you trust these plants."
     );
   }
+}
+
+/** `Fern (shade)`. */
+export function renderPlant({ name, tag }: Whole<"name" | "tag">): string {
+  return tag === "" ? name : `${name} (${tag})`;
 }

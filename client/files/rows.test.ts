@@ -1,8 +1,8 @@
 /** Files of plants: every row a plant or an error with its place. */
 import { describe, expect, test } from "bun:test";
-import { validate } from "./check.ts";
+import { checkUpdateRows, validate } from "./check.ts";
 import { PlantRenderer } from "./renderer.ts";
-import { type Format, formatOf, formats, readRows } from "./rows.ts";
+import { type Format, formatOf, formats, readRows, readUpdateRows } from "./rows.ts";
 
 /** The second chunk may start within a character. */
 function readAll(format: Format, text: string | Uint8Array) {
@@ -28,6 +28,12 @@ describe("CSV", () => {
       ';;\r\nTag;name;id\r\nshade;"Fern; tall, wide";7\r\n;;\r\n;Moss;\n;;;;\r\n',
       { line: 3, draft: { name: "Fern; tall, wide", tag: "shade", id: 7n } },
       plain(5, "Moss"),
+    ],
+    [
+      "empty columns and rows at its end, and names of columns in any case",
+      "ID,Name,TAG,,\r\n7,Fern,shade,,\r\n8,Moss,,\r\n,,,,\r\n,,,,\r\n",
+      { line: 2, draft: { name: "Fern", tag: "shade", id: 7n } },
+      { line: 3, draft: { name: "Moss", tag: "", id: 8n } },
     ],
     [
       "blank lines in one column, where a row of quotes is an empty name",
@@ -66,6 +72,48 @@ describe("CSV", () => {
     const read = () => [...readRows([Buffer.from(text)], "csv")];
     expect(read).toThrow("must start with a line that names its columns");
     expect(read).toThrow(hint);
+  });
+});
+
+describe("the rows of an update", () => {
+  const readUpdate = (format: Format, text: string) =>
+    checkUpdateRows(readUpdateRows([new TextEncoder().encode(text)], format));
+
+  test("have only the fields that the file has", async () => {
+    const { valid, invalid } = await readUpdate("csv", "tag;id\r\nshade;7\r\n;8\r\n");
+    expect(valid.map(({ draft }) => draft)).toEqual([
+      { tag: "shade", id: 7n },
+      { tag: "", id: 8n },
+    ]);
+    const lines = await readUpdate("jsonl", '{"id":7,"tag":""}\n{"name":"Fern"}\n');
+    expect(lines.valid.map(({ draft }) => draft)).toEqual([{ id: 7n, tag: "" }, { name: "Fern" }]);
+    expect([invalid, lines.invalid]).toEqual([[], []]);
+  });
+
+  test.each<[Format, string, ...errors: string[]]>([
+    ["csv", "id,tag\n7,\n,shade\n", "line 3: there is neither an id nor a name"],
+    ["jsonl", '{"tag":"shade"}', "line 1: there is neither an id nor a name"],
+    ["csv", "id,name\n7,\n,Fern\n", "line 2: name must not be empty"],
+    ["jsonl", '{"id":7,"tag":null}', "line 1: tag must be a string"],
+    [
+      "csv",
+      "id,name\n7,Fern\n8,Moss\n7,Boston fern\n",
+      "line 4: line 2 has the id 7, too; leave the id empty to add a plant",
+    ],
+    [
+      "csv",
+      "id,name\n9.00719925474099E+015,Fern\n",
+      "line 2: the id must be an integer such as 7 or -7: only digits, no leading zeros; a " +
+        "spreadsheet has rounded this one",
+    ],
+  ])("of %s are refused: %j", async (format, text, ...errors) => {
+    const { invalid } = await readUpdate(format, text);
+    expect(invalid.map(({ line, error }) => `line ${line}: ${error}`)).toEqual(errors);
+  });
+
+  test("need a column that says which plants they are", async () => {
+    const refused = await readUpdate("csv", "tag\nshade\n").catch((error: Error) => error.message);
+    expect(refused).toStartWith("A CSV file for an update must start with a line that names");
   });
 });
 

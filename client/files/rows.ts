@@ -1,7 +1,7 @@
 /** The rows of a file of plants: CSV, JSON Lines or a JSON array. The whole file is in memory. */
 
 import { itemsOf, parseJsonObject } from "../../src/shared/json-text.ts";
-import type { PlantDraft, PlantField } from "../plant-store.ts";
+import type { Plant, PlantDraft, PlantField } from "../plant-store.ts";
 import { type CsvRecord, type FieldName, fieldNames, findSeparator, scanCsvRecord } from "./csv.ts";
 
 export interface Line {
@@ -10,15 +10,21 @@ export interface Line {
   readonly column?: number | undefined;
 }
 
-/** A plant to create, or why there is none. */
-type Reading =
-  | { readonly draft: PlantDraft }
+/** What a row says of a plant, or why that can't be read. */
+type Reading<Draft> =
+  | { readonly draft: Draft }
   /** `isUnreadable` if nobody can tell where the next row begins, so nothing more is read. */
   | { readonly error: string; readonly isUnreadable?: true };
 
-export type Row = Line & Reading;
-export type ValidRow = Extract<Row, { draft: unknown }>;
-export type RefusedRow = Extract<Row, { error: unknown }>;
+export type Row<Draft = PlantDraft> = Line & Reading<Draft>;
+export type ValidRow<Draft = PlantDraft> = Line & { readonly draft: Draft };
+export type RefusedRow = Extract<Row, { error: unknown }> & {
+  /** The plant that has the row's id already. */
+  readonly here?: Plant;
+};
+
+/** Only the fields that the file has. An update keeps the others. */
+export type PlantUpdate = Partial<PlantDraft>;
 
 export const formats = ["csv", "jsonl", "json"] as const;
 export type Format = (typeof formats)[number];
@@ -38,9 +44,28 @@ export class PlantFileError extends Error {}
  * Lines and a JSON array are told apart by the first character. Throws a `PlantFileError` if the
  * file isn't UTF-8, or doesn't start as its format must.
  */
-export function* readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+export function readRows(chunks: Iterable<Uint8Array>, format: Format): Generator<Row, void> {
+  // Such a file has names.
+  return readAll(chunks, format, "create") as Generator<Row, void>;
+}
+
+/** The same for an update, whose rows may lack a name if they have an id. */
+export function readUpdateRows(
+  chunks: Iterable<Uint8Array>,
+  format: Format,
+): Generator<Row<PlantUpdate>, void> {
+  return readAll(chunks, format, "update");
+}
+
+type Purpose = "create" | "update";
+
+function* readAll(
+  chunks: Iterable<Uint8Array>,
+  format: Format,
+  purpose: Purpose,
+): Generator<Row<PlantUpdate>, void> {
   const text = decode(chunks);
-  if (format === "csv") return yield* readCsv(text);
+  if (format === "csv") return yield* readCsv(text, purpose);
   const start = /\S.*/.exec(text)?.[0] ?? "";
   if (start.startsWith("[")) return yield* readJsonArray(text.trimEnd());
   if (start.startsWith("{") || start === "") return yield* readJsonLines(text);
@@ -106,14 +131,16 @@ function stopReading(reason: string) {
   return { error: `${reason}; nothing after it was read`, isUnreadable: true } as const;
 }
 
-function* readCsv(text: string): Generator<Row, void> {
+function* readCsv(text: string, purpose: Purpose): Generator<Row<PlantUpdate>, void> {
   const locate = createLocator(text);
   // Spreadsheets write an empty row as nothing but separators.
   const headerAt = /^(?:[,;]*\r?\n)*/.exec(text)?.[0].length ?? 0;
-  if (headerAt === text.length) throw new PlantFileError(`${headerRule} This one is empty.`);
+  if (headerAt === text.length) {
+    throw new PlantFileError(`${headerRules[purpose]} This one is empty.`);
+  }
   const separator = findSeparator(text, headerAt);
   const header = scanCsvRecord(text, headerAt, separator);
-  const columns = readColumns(header);
+  const columns = readColumns(header, purpose);
   for (let at = header?.end ?? text.length; at < text.length; ) {
     const { line } = locate(at);
     const record = scanCsvRecord(text, at, separator);
@@ -124,14 +151,19 @@ function* readCsv(text: string): Generator<Row, void> {
     const source = text.slice(at, record.end);
     at = record.end;
     if (isEmptyRow(record, source)) continue;
-    yield { line, ...readCsvPlant(record, columns) };
+    yield { line, ...readCsvPlant(record, columns, purpose) };
   }
 }
 
 /** An unclosed quote: where the next record begins is unknown. */
-function hasLostBoundary({ error, fields }: CsvRecord, columns: readonly FieldName[]): boolean {
-  const isValid = error === undefined && fields.length === columns.length;
-  return !isValid && fields.some((field) => field.includes("\n"));
+function hasLostBoundary(record: CsvRecord, columns: readonly FieldName[]): boolean {
+  const isValid = record.error === undefined && fits(record, columns);
+  return !isValid && record.fields.some((field) => field.includes("\n"));
+}
+
+/** Spreadsheets may write more columns, which are empty. */
+function fits({ fields }: CsvRecord, columns: readonly FieldName[]): boolean {
+  return fields.length >= columns.length && fields.slice(columns.length).every((each) => !each);
 }
 
 /** A field of quotes is not empty: in a file with one column it is an empty name. */
@@ -139,37 +171,61 @@ function isEmptyRow({ fields }: CsvRecord, source: string): boolean {
   return fields.every((field) => field === "") && !source.includes('"');
 }
 
-const headerRule =
-  "A CSV file must start with a line that names its columns: name, and optionally tag and id.";
+const headerRules: Readonly<Record<Purpose, string>> = {
+  create:
+    "A CSV file must start with a line that names its columns: name, and optionally tag and id.",
+  update:
+    "A CSV file for an update must start with a line that names its columns: id, name or both, and " +
+    "optionally tag.",
+};
 
-function readColumns(record: CsvRecord | undefined): readonly FieldName[] {
+function readColumns(record: CsvRecord | undefined, purpose: Purpose): readonly FieldName[] {
   const header = record?.fields.join(",").slice(0, 100) ?? "";
   const given = record?.fields.map((field) => field.trim().toLowerCase()) ?? [];
+  while (given.at(-1) === "") given.pop();
   const extra = given.find(
     (field, index) => !fieldNames.some((each) => each === field) || given.indexOf(field) !== index,
   );
-  if (given.includes("name") && extra === undefined) return given as FieldName[];
-  let hint = given.includes("name") ? ` Remove the column ${JSON.stringify(extra)}.` : "";
+  const isEnough = given.includes("name") || (purpose === "update" && given.includes("id"));
+  if (isEnough && extra === undefined) return given as FieldName[];
+  let hint = isEnough ? ` Remove the column ${JSON.stringify(extra)}.` : "";
   if (/^\s*[[{]/.test(header)) hint = " Is it JSON?";
-  throw new PlantFileError(`${headerRule} This one starts with ${JSON.stringify(header)}.${hint}`);
+  throw new PlantFileError(
+    `${headerRules[purpose]} This one starts with ${JSON.stringify(header)}.${hint}`,
+  );
 }
 
-function readCsvPlant(record: CsvRecord, columns: readonly FieldName[]): Reading {
-  if (record.error !== undefined) return { error: record.error };
-  if (record.fields.length !== columns.length) {
-    return { error: `expected ${columns.length} fields, found ${record.fields.length}` };
+function readCsvPlant(
+  record: CsvRecord,
+  columns: readonly FieldName[],
+  purpose: Purpose,
+): Reading<PlantUpdate> {
+  const { error, fields } = record;
+  if (error !== undefined) return { error };
+  if (!fits(record, columns)) {
+    return { error: `expected ${columns.length} fields, found ${fields.length}` };
   }
-  const read = (name: FieldName) => record.fields[columns.indexOf(name)] ?? "";
-  const draft = { name: read("name"), tag: read("tag") } satisfies Record<PlantField, unknown>;
-  const id = read("id");
-  if (id === "") return { draft };
-  if (!/^(?:0|-?[1-9]\d{0,30})$/.test(id)) {
-    return { error: "the id must be an integer such as 7 or -7: only digits, no leading zeros" };
+  const draft: Partial<Record<PlantField, string>> & { id?: bigint } = {};
+  // A create has the same key with and without a column of empty tags.
+  if (purpose === "create") draft.tag = "";
+  for (const [index, column] of columns.entries()) {
+    const field = fields[index] ?? "";
+    if (column !== "id") draft[column] = field;
+    else if (plainInteger.test(field)) draft.id = BigInt(field);
+    else if (field !== "") return { error: describeBadId(field) };
   }
-  return { draft: { ...draft, id: BigInt(id) } };
+  return { draft };
 }
 
-function* readJsonLines(text: string): Generator<Row, void> {
+const plainInteger = /^(?:0|-?[1-9]\d{0,30})$/;
+
+function describeBadId(id: string): string {
+  const rule = "the id must be an integer such as 7 or -7: only digits, no leading zeros";
+  const isRounded = /^-?\d[.,]?\d*e\+\d+$/i.test(id);
+  return isRounded ? `${rule}; a spreadsheet has rounded this one` : rule;
+}
+
+function* readJsonLines(text: string): Generator<Row<PlantUpdate>, void> {
   let line = 0;
   for (const [source] of text.matchAll(/[^\n]*\n/g)) {
     line++;
@@ -177,7 +233,7 @@ function* readJsonLines(text: string): Generator<Row, void> {
   }
 }
 
-function* readJsonArray(text: string): Generator<Row, void> {
+function* readJsonArray(text: string): Generator<Row<PlantUpdate>, void> {
   const locate = createLocator(text);
   let end = text.indexOf("[") + 1;
   try {
@@ -192,7 +248,7 @@ function* readJsonArray(text: string): Generator<Row, void> {
 }
 
 /** Refuses unknown and repeated fields. `validate` checks types and lengths. */
-function readJsonPlant(text: string): Reading {
+function readJsonPlant(text: string): Reading<PlantUpdate> {
   const object = parseJsonObject(text);
   if (!object) return { error: "this is not a JSON object" };
   const { members, repeatedKeys } = object;
@@ -202,5 +258,5 @@ function readJsonPlant(text: string): Reading {
     ...repeatedKeys.map((key) => `${key} is given twice`),
   ];
   if (errors.length > 0) return { error: errors.join("; ") };
-  return { draft: members as unknown as PlantDraft };
+  return { draft: members };
 }

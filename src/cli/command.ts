@@ -151,13 +151,23 @@ export function printResult(call: Call, text: string, json: string): void {
 }
 
 /** Returns after a yes, or with `--yes`. Throws a `CliError` otherwise. */
-export async function confirmDeletion({ flags, terminal }: Call, which: string): Promise<void> {
+export function confirmDeletion(call: Call, which: string): Promise<void> {
+  return confirm(call, `delete ${which}`, "Nothing was deleted.");
+}
+
+/** The same for any step. `undone` says that it wasn't taken. */
+export async function confirm(
+  { flags, terminal }: Call,
+  step: string,
+  undone: string,
+): Promise<void> {
   if (flags.yes === true) return;
-  const isConfirmed = await terminal.confirm?.(`Delete ${which}?`);
+  const question = `${step[0]?.toUpperCase()}${step.slice(1)}?`;
+  const isConfirmed = await terminal.confirm?.(question);
   if (isConfirmed === undefined) {
-    throw usageError(`Nothing was deleted. To delete ${which} without being asked, add --yes.`);
+    throw usageError(`${undone} To ${step} without being asked, add --yes.`);
   }
-  if (!isConfirmed) throw new CliError("Nothing was deleted.");
+  if (!isConfirmed) throw new CliError(undone);
 }
 
 export function textFlag(call: Call, name: string): string | undefined {

@@ -2,27 +2,27 @@
 import { createReadStream } from "node:fs";
 import {
   checkRows,
+  checkUpdateRows,
   describeInvalid,
   type FileCheck,
-  renderLine,
 } from "../../client/files/check.ts";
+import { describeImport, Importer, makeImportKey } from "../../client/files/importer.ts";
 import {
-  describeImport,
-  Importer,
-  makeImportKey,
-  StorageFullError,
-} from "../../client/files/importer.ts";
-import {
+  type Format,
   PlantFileError,
+  type PlantUpdate,
   type RefusedRow,
   readRows,
+  readUpdateRows,
   type ValidRow,
 } from "../../client/files/rows.ts";
 import { makeIdempotencyKey, type PlantStore } from "../../client/plant-store.ts";
 import { mapFileError } from "../shared/system-errors.ts";
 import { renderCount, showSafely } from "../shared/text.ts";
 import { CliError, exitCodes, usageError } from "./cli-error.ts";
-import { type Call, type Command, isForPeople, jsonFlag } from "./command.ts";
+import { type Call, type Command, jsonFlag } from "./command.ts";
+import { listRows, mapStorageFull, printCounts } from "./import-report.ts";
+import { updatePlants } from "./import-update.ts";
 import { chooseFormat, formatFlag, patient, variables, withService } from "./service-client.ts";
 import { cancellable } from "./stop-signals.ts";
 import { withProgress } from "./terminal.ts";
@@ -33,7 +33,9 @@ export const importCommand: Command = {
   words: ["FILE|-"],
   flags: {
     format: formatFlag,
-    "dry-run": { help: "only check the file, without calling the service" },
+    update: { help: "change the plants that are here already to what the file has" },
+    "dry-run": { help: "only check the file; with --update, show what would change" },
+    yes: { help: "with --update: don't ask before sending" },
     again: { help: "import a file once more that was imported in the last 24 hours" },
     json: jsonFlag,
   },
@@ -42,24 +44,44 @@ export const importCommand: Command = {
   examples: [
     "plantstore import plants.csv",
     "plantstore import plants.csv --dry-run",
+    "plantstore import plants.csv --update",
     "zcat plants.csv.gz | plantstore import - --format csv",
   ],
   async run(call) {
-    const check = await checkFile(call);
+    const path = call.words[0] ?? "";
+    const format = chooseFormat(call, path);
+    if (call.flags.update === true) return update(call, path, format);
+    if (call.flags.yes === true) {
+      throw usageError("Only an import with --update asks before it sends.");
+    }
+    const check = await readFile(call, path, (chunks) => checkRows(readRows(chunks, format)));
     if (call.flags["dry-run"] === true) return reportCheck(call, check);
     if (check.invalid.length > 0) throw refuseFile(call, check);
     await withService(call, (store) => importRows(call, store, check.valid), patient);
+    return undefined;
   },
 };
 
+async function update(call: Call, path: string, format: Format): Promise<number | undefined> {
+  if (call.flags.again === true) {
+    throw usageError("--again adds plants once more. With --update, no plant is added twice.");
+  }
+  const check = await readFile(call, path, (chunks) =>
+    checkUpdateRows(readUpdateRows(chunks, format)),
+  );
+  if (check.invalid.length > 0) throw refuseFile(call, check);
+  return withService(call, (store) => updatePlants(call, store, check.valid, format), patient);
+}
+
 /** Reads and checks all rows. Throws a `CliError` if the file can't be read at all. */
-async function checkFile(call: Call): Promise<FileCheck> {
-  const path = call.words[0] ?? "";
-  const format = chooseFormat(call, path);
-  const stream = path === "-" ? call.terminal.stdin : createReadStream(path);
+async function readFile<Draft>(
+  { terminal }: Call,
+  path: string,
+  check: (chunks: readonly Uint8Array[]) => Promise<FileCheck<Draft>>,
+): Promise<FileCheck<Draft>> {
+  const stream = path === "-" ? terminal.stdin : createReadStream(path);
   try {
-    const chunks = await Array.fromAsync<Uint8Array>(stream);
-    return await checkRows(readRows(chunks, format));
+    return await check(await Array.fromAsync<Uint8Array>(stream));
   } catch (error) {
     if (error instanceof PlantFileError) throw usageError(showSafely(error.message));
     throw mapFileError("read", path, error);
@@ -80,9 +102,10 @@ function reportCheck(call: Call, { valid, invalid }: FileCheck): number {
 }
 
 /** Lists the invalid rows. The error to throw says what to do. */
-function refuseFile(call: Call, check: FileCheck): CliError {
+function refuseFile(call: Call, check: FileCheck<PlantUpdate>): CliError {
   listRows(call, check.invalid);
-  printCounts(call, { stored: 0, alreadyThere: 0, refused: check.invalid.length });
+  const others = call.flags.update === true ? { changed: 0, unchanged: 0 } : { alreadyThere: 0 };
+  printCounts(call, { stored: 0, ...others, refused: check.invalid.length });
   return usageError(describeInvalid(check));
 }
 
@@ -99,21 +122,27 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
         `${renderCount(importer.done)} of ${renderCount(rows.length, "plant")}`;
       await withProgress(call.terminal, describe, () => importer.send(rows), stop.asked);
     } catch (error) {
-      if (!(error instanceof StorageFullError)) throw error;
-      throw new CliError(error.message, exitCodes.unavailable);
+      throw mapStorageFull(error);
     } finally {
       report(call, importer, performance.now() - startedAtMs);
     }
-    if (importer.refused.length > 0) throw new CliError(refusedAdvice);
+    if (importer.refused.length > 0) throw new CliError(adviseRefused(importer.refused));
   });
 }
 
-// Not "in place": another content is another import, which would add the rows without ids again.
-const refusedAdvice = "Put the refused rows into another file, fix them there, and import that.";
+function adviseRefused(refused: readonly RefusedRow[]): string {
+  if (refused.every(({ here }) => here)) {
+    return "To make these plants as the file has them, import it with --update.";
+  }
+  // Not "in place": another content is another import, which would add the rows without ids again.
+  return "Put the refused rows into another file, fix them there, and import that.";
+}
 
 function report(call: Call, importer: Importer, elapsedMs: number): void {
   const { stored, storedMax, alreadyThere, deletedSince, refused, notCompared } = importer;
-  listRows(call, refused);
+  listRows(call, refused, ({ error, here }) =>
+    here ? `${error}; --update would change it` : error,
+  );
   printCounts(call, {
     stored,
     ...(storedMax > stored && { storedMax }),
@@ -131,13 +160,4 @@ function report(call: Call, importer: Importer, elapsedMs: number): void {
     );
   } else if (deletedSince > 0) parts.push("To import the whole file once more, add --again.");
   call.terminal.say(parts.join(" "));
-}
-
-function listRows({ terminal }: Call, rows: readonly RefusedRow[]): void {
-  // An error may quote the file.
-  for (const row of rows) terminal.say(`${renderLine(row)}: ${showSafely(row.error)}`);
-}
-
-function printCounts(call: Call, counts: Readonly<Record<string, number>>): void {
-  if (!isForPeople(call)) call.terminal.out(`${JSON.stringify(counts)}\n`);
 }

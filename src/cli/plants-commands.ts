@@ -1,7 +1,7 @@
 /** `plantstore plants` and `whoami`: call a running service by its HTTP API. */
 
 import { Deleter } from "../../client/files/deleter.ts";
-import { PlantRenderer } from "../../client/files/renderer.ts";
+import { PlantRenderer, renderPlant } from "../../client/files/renderer.ts";
 import type {
   Deletion,
   ListOptions,
@@ -128,8 +128,8 @@ export const getPlantsCommand = serviceCommand({
 
 export const editPlantCommand = serviceCommand({
   name: "plants edit",
-  summary: "Change a plant's name, tag or both.",
-  words: ["ID"],
+  summary: "Change a plant's name, tag or both, or the tag of several plants.",
+  words: ["ID..."],
   flags: {
     name: { placeholder: "TEXT", help: "its new name", fallback: "as it is" },
     tag: { placeholder: "TEXT", help: "its new tag; --tag= removes it", fallback: "as it is" },
@@ -137,6 +137,7 @@ export const editPlantCommand = serviceCommand({
   },
   examples: [
     'plantstore plants edit 7 --name "Royal fern" --tag pond',
+    "plantstore plants edit 7 8 9 --tag hall",
     "plantstore plants edit --tag pond -- -7",
   ],
   async run(store, call) {
@@ -146,6 +147,9 @@ export const editPlantCommand = serviceCommand({
     >;
     if (change.name === undefined && change.tag === undefined) {
       throw usageError("Nothing to change. Give the plant a new --name, --tag or both.");
+    }
+    if (change.name !== undefined && call.words.length > 1) {
+      throw usageError("--name is for one plant. Several plants can get the same --tag.");
     }
     return forEachPlant(store, call, async (id) =>
       show(call, "Changed", await store.update(id, change)),
@@ -268,8 +272,7 @@ function reportDeletion(call: Call, id: bigint, { confirmed }: Deletion): void {
 
 /** What was done to a plant. */
 function show(call: Call, done: string, plant: Plant): void {
-  const tag = plant.tag === "" ? "" : ` (${showSafely(plant.tag)})`;
-  const text = `${done} plant ${plant.id}: ${showSafely(plant.name)}${tag}.`;
+  const text = `${done} plant ${plant.id}: ${showSafely(renderPlant(plant))}.`;
   printResult(call, text, renderDraft(plant));
 }
 

@@ -183,6 +183,11 @@ const adviceByCode: Readonly<Record<string, readonly [...Advice, said?: string]>
     "Run it again without --after to see the events that are kept.",
     "The next events are no longer kept, or the service has other ones since a restore.",
   ],
+  "precondition-failed": [
+    exitCodes.failed,
+    "Set it up to leave them as they are, or use another address.",
+    "A proxy on the way changes ETags, so no change can be made safely.",
+  ],
   "rate-limited": [exitCodes.unavailable, "Try again later."],
   unavailable: [exitCodes.unavailable, ""],
   "storage-full": [exitCodes.unavailable, ""],

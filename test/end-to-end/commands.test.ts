@@ -85,6 +85,21 @@ describe("plants", () => {
     expect(JSON.parse((await run("whoami")).out)).toMatchObject({ plants: 0, lastEvent: 7 });
   });
 
+  test("get a tag, many at once, and each that is missing is named", async () => {
+    const { run } = await openGarden(service, { user: "editor" });
+    for (const name of ["Fern", "Moss"]) await run(["plants", "add", name]);
+    const missing = (id: number) =>
+      `plantstore: There is no plant ${id}. See plantstore plants list.\n`;
+    const fern = '{"id":1,"name":"Fern","tag":"hall"}\n';
+    const moss = '{"id":2,"name":"Moss","tag":"hall"}\n';
+    const onlyOne = "plantstore: --name is for one plant. Several plants can get the same --tag.\n";
+    await expectLines(run, [
+      ["plants edit 1 8 2 9 --tag hall", fern + moss, 3, missing(8) + missing(9)],
+      ["plants edit 1 2 --name Ivy --tag pond", "", 2, onlyOne],
+      ["plants list --tag hall", `[\n${fern.trim()},\n${moss.trim()}\n]\n`],
+    ]);
+  });
+
   test("are found by words, counted by tag, exported and deleted by tag or words", async () => {
     const { run } = await openGarden(service, { user: "finder" });
     const rows = ["1,Royal fern,pond", "2,Ivy,", "3,Tree fern,shade", "4,Moss,shade"];
@@ -236,14 +251,22 @@ test("nothing is sent if a row is invalid, and every error is listed with its li
   expect(dry.errors).toEndWith("4 rows: 2 valid (1 without an id), 2 invalid. Nothing was sent.\n");
 });
 
-test("a row whose id another plant has is refused and listed, and the others are stored", async () => {
+test("a row whose id another plant has is refused and says which, and the others are stored", async () => {
   const { run } = await openGarden(service, { user: "heidi" });
-  await run("plants add Rose --id 7");
-  const rows = ["id,name", "7,Tulip", ",Ivy", "7,Rose", "1,Fern", "1,Fern", "1,Moss"];
+  await run("plants add Rose --id 7 --tag shade");
+  const rows = [
+    "id,name,tag",
+    "7,Tulip,",
+    ",Ivy,",
+    "7,Rose,shade",
+    "1,Fern,",
+    "1,Fern,",
+    "1,Moss,",
+  ];
   const { exitCode, out, errors } = await run(["import", writeFile("taken.csv", rows.join("\n"))]);
   expect([exitCode, out]).toEqual([1, summary(2, 2, 2)]);
   expect(errors).toMatch(
-    /^line 2: another plant has the id 7\nline 7: another plant has the id 1\nAdded 2 plants in .+ s\. 2 were already there\. 2 rows were refused\.\nplantstore: Put the refused rows into another file/,
+    /^line 2: plant 7 is here as Rose \(shade\); --update would change it\nline 7: plant 1 is here as Fern; --update would change it\nAdded 2 plants in .+ s\. 2 were already there\. 2 rows were refused\.\nplantstore: To make these plants as the file has them, import it with --update\.\n$/,
   );
   expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
 });
