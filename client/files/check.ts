@@ -1,6 +1,6 @@
 /** Checks a file of plants as a whole, before anything of it is sent. */
 import * as v from "valibot";
-import { plantChangeSchema, plantDraftSchema, plantIdSchema } from "../../src/domain/plant.ts";
+import { type PlantContent, plantDraftSchema, plantIdSchema } from "../../src/domain/plant.ts";
 import { renderCount } from "../../src/shared/text.ts";
 import type { PlantDraft } from "../plant-store.ts";
 import type { Line, PlantUpdate, RefusedRow, Row, ValidRow } from "./rows.ts";
@@ -50,7 +50,13 @@ export function validate(row: Row): Row {
   return findErrors(row, plantDraftSchema);
 }
 
-const plantUpdateSchema = v.object({ ...plantChangeSchema.entries, id: v.optional(plantIdSchema) });
+/** As in a create, except that each may be absent. */
+const updatedSchemas = {
+  name: v.optional(plantDraftSchema.entries.name),
+  tag: v.optional(plantDraftSchema.entries.tag.wrapped),
+} satisfies Record<keyof PlantContent, unknown>;
+
+const plantUpdateSchema = v.object({ ...updatedSchemas, id: v.optional(plantIdSchema) });
 
 function validateUpdate(row: Row<PlantUpdate>): Row<PlantUpdate> {
   if ("error" in row) return row;
