@@ -99,6 +99,39 @@ test("a long body counts for the garden that its token opens, once the token is 
   await Promise.all(responses);
 });
 
+test("bodies count together while their tokens are new here, and one without room gets none later", async () => {
+  const users = Array.from("123456789", (each) => `${garden.name}-${each}`);
+  const tokens = await Promise.all(users.map((user) => service.makeToken({ user })));
+  const sent = await Promise.all(
+    tokens.map((token) => sendHeads(1, "POST /plants/bulk", { ...bearer(token), ...ofMebibyte })),
+  );
+  for (const { writers } of sent) void writers[0]?.close();
+  const responses = await Promise.all(sent.flatMap((each) => each.responses));
+  expect(responses.map(({ status }) => status)).toEqual([...times(8, () => 400), 503]);
+});
+
+test("a body without a length takes what has arrived of it", async () => {
+  const { responses, writers } = await sendHeads(9, "POST /plants/bulk", chunked);
+  const arrived = Buffer.alloc(900 * 1024, " ");
+  await Promise.all(writers.map((writer) => writer.write(arrived)));
+  expect((await fetch("POST /plants/bulk", "[".padEnd(mebibyte))).status).toBe(503);
+  for (const writer of writers) void writer.close();
+  await Promise.all(responses);
+});
+
+test("a body without a length takes no more than it has, once it is whole", async () => {
+  const bulk = Buffer.from(`[${times(64, () => '{"name":"Fern"}')}]`);
+  const unread: (Response | undefined)[] = [];
+  while (unread.length < 40) {
+    const { responses, writers } = await sendHeads(1, "POST /plants/bulk", chunked);
+    void writers[0]?.write(bulk);
+    void writers[0]?.close();
+    unread.push(await responses[0]);
+  }
+  expect(unread.map((each) => each?.status)).toEqual(times(40, () => 200));
+  for (const each of unread) await each?.body?.cancel();
+});
+
 test("a connection is closed if there is no room for its body", async () => {
   const { responses, writers } = await sendHeads(8, "POST /plants/bulk", ofMebibyte);
   await call("GET /me", 200);
