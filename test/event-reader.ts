@@ -1,4 +1,8 @@
 /** Reads a stream of events as a client does. */
+import { deadline } from "../src/shared/promises.ts";
+
+/** Far longer than an event takes, and shorter than a test may. */
+const patienceMs = 30_000;
 
 export interface SeenEvent {
   readonly id: number;
@@ -18,8 +22,12 @@ export class EventStreamReader {
       .getReader();
   }
 
-  /** The next event; absent after the last one. */
-  async next(): Promise<SeenEvent | undefined> {
+  /** The next event; absent after the last one. Fails if neither comes. */
+  next(): Promise<SeenEvent | undefined> {
+    return inTime(this.#readEvent(), "neither an event nor its end came");
+  }
+
+  async #readEvent(): Promise<SeenEvent | undefined> {
     for (;;) {
       const event = /^id: (\d+)\nevent: (.+)\ndata: (.+)\n\n/m.exec(this.#text);
       if (event) {
@@ -44,6 +52,12 @@ export class EventStreamReader {
   }
 
   close(): Promise<void> {
-    return this.#reader.cancel();
+    return inTime(this.#reader.cancel(), "it was not closed");
   }
+}
+
+function inTime<Result>(work: Promise<Result>, what: string): Promise<Result> {
+  return deadline(work, patienceMs, () => {
+    throw new Error(`A stream: ${what} within ${patienceMs} ms.`);
+  });
 }

@@ -335,6 +335,61 @@ describe("writes to a garden that somebody else holds", () => {
     expect(await Promise.all(long)).toHaveLength(2);
   });
 
+  test("wait for those before them, even while another garden's are committed", async () => {
+    const { sendAll, send, commits, groups } = create();
+    const first = sendAll(10, 20);
+    await ticks();
+    commits[0]?.succeed("1", "2");
+    await ticks(20);
+    commits[2]?.succeed();
+    await ticks(20);
+    const next = send(11);
+    await ticks(20);
+    expect(groups()).toEqual([[10, 20], [10], [20]]);
+    commits[1]?.succeed();
+    expect(await first).toEqual([10, 20]);
+    await ticks(20);
+    expect(groups().slice(3)).toEqual([[11]]);
+    commits[3]?.succeed();
+    expect(await next).toBe(11);
+  });
+
+  test("are committed in their order, as many together as fit into a group", async () => {
+    const { send, commits, groups } = create();
+    const first = send(10);
+    await ticks();
+    commits[0]?.succeed("1");
+    await ticks(20);
+    const later = [send(11), send(12, groupWritesMax), send(13)];
+    for (let index = 1; index <= 4; index++) {
+      commits[index]?.succeed();
+      await ticks(20);
+    }
+    expect(groups().slice(1)).toEqual([[10], [11], [12], [13]]);
+    expect(await Promise.all([first, ...later])).toEqual([10, 11, 12, 13]);
+  });
+
+  test("take up their room again when their garden is still held", async () => {
+    const { group, sendAll, commits } = create();
+    const name = "x".repeat(heldCharactersMax);
+    const long = group.write(createPlant({ garden: "1", id: 10n, name }));
+    const others = sendAll(20, 30);
+    await ticks();
+    commits[0]?.succeed("1", "2", "3");
+    await ticks(20);
+    commits[1]?.succeed("1");
+    await ticks(20);
+    const more = group.write(createPlant({ garden: "1", id: 11n })).catch(({ message }) => message);
+    await ticks(20);
+    for (let index = 2; index < commits.length; index++) {
+      commits[index]?.succeed();
+      await ticks(20);
+    }
+    expect(await more).toEqual(held);
+    expect(await long).toMatchObject({ id: 10n });
+    expect(await others).toEqual([20, 30]);
+  });
+
   test("wait for a bounded number of gardens at once, in turn", async () => {
     const { sendAll, commits, groups } = create();
     const results = sendAll(10, 20, 30);

@@ -37,6 +37,25 @@ onEachEngine(({ call, list, grow, plant }) => {
       expect(await keyed(reed, moss, { name: "Rue" })).toEqual([replayed(1), mismatch, created(3)]);
       expect(await list()).toEqual(["Reed", "Ivy", "Rue"]);
     });
+
+    test("with an Idempotency-Key tells 300 plants apart that are all alike", async () => {
+      const keyed = () => post(Array(300).fill({ name: "Fern" }), { "Idempotency-Key": "k" });
+      expect(await keyed()).toEqual(idsTo(300).map(created));
+      expect(await keyed()).toEqual(idsTo(300).map(replayed));
+    });
+
+    test.each([
+      ["256 plants", 513, fern, 3],
+      ["16 KiB of names and tags", 200, { name: "x".repeat(200), tag: "y".repeat(100) }, 4],
+    ])("is committed in groups, each until it has %s", async (_, plants, each, commits) => {
+      const countCommits = async () => {
+        const { text } = await call("GET /metrics", 200);
+        return Number(/^plantstore_commit_group_size_count (\d+)$/m.exec(text)?.[1]);
+      };
+      const before = await countCommits();
+      await post(Array(plants).fill({ ...each, id: undefined }));
+      expect((await countCommits()) - before).toBe(commits);
+    });
   });
 
   test("a text that isn't JSON is refused as a whole, with the place where it stops being JSON", async () => {

@@ -2,13 +2,14 @@
  * The whole service without its socket, on a real storage, with a new garden for every test. Each
  * response must keep what all responses promise, and be as the OpenAPI document says.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { problemInfo } from "../../src/http/problem.ts";
 import { type Wired, wire } from "../../src/process/wire.ts";
 import { readConfig } from "../../src/shared/config.ts";
 import { createLog } from "../../src/shared/log.ts";
+import { deadline } from "../../src/shared/promises.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { EventStreamReader } from "../event-reader.ts";
@@ -98,6 +99,9 @@ class TestClock {
     return this.#nowMs;
   };
 }
+
+/** Far longer than a response takes, and shorter than a test may. */
+const patienceMs = 30_000;
 
 /** One storage and one app for the tests of a file. */
 export class TestService {
@@ -214,11 +218,16 @@ let gardens = 0;
 export function openGarden(...of: Parameters<typeof openService>) {
   const service = openService(...of);
   const tokens = new Map<string, Promise<string>>();
+  const readers: EventStreamReader[] = [];
   let name: string;
   beforeEach(() => {
     name = `garden-${++gardens}`;
     tokens.clear();
     service.clock.lookMs = lookMs;
+  });
+  // Otherwise the streams of a test that failed would count in the next ones.
+  afterEach(async () => {
+    await Promise.allSettled(readers.splice(0).map((each) => each.close()));
   });
 
   /** To write, to read only, or to write to another garden. */
@@ -239,7 +248,10 @@ export function openGarden(...of: Parameters<typeof openService>) {
       else headers.set(name, value);
     }
     const sent = body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : toText(body);
-    return service.fetch(request, { headers, ...(sent !== undefined && { body: sent }) });
+    const init = { headers, ...(sent !== undefined && { body: sent }) };
+    return deadline(service.fetch(request, init), patienceMs, () => {
+      throw new Error(`${request} got no response within ${patienceMs} ms.`);
+    });
   }
 
   const call: Call = async (request, status, body, headers = {}) => {
@@ -302,9 +314,16 @@ export function openGarden(...of: Parameters<typeof openService>) {
   async function listen(more: SentHeaders = {}): Promise<EventStreamReader> {
     const headers = { Accept: "text/event-stream", ...more };
     const response = await fetch("GET /events", undefined, headers);
+    if (response.status !== 200) {
+      throw new Error(
+        `GET /events must be 200, and is ${response.status}: ${await response.text()}`,
+      );
+    }
     service.check("GET /events", undefined, new Reply(response, "", service.base));
-    expect([response.status, response.headers.get("X-Accel-Buffering")]).toEqual([200, "no"]);
-    return new EventStreamReader(response);
+    expect(response.headers.get("X-Accel-Buffering")).toBe("no");
+    const reader = new EventStreamReader(response);
+    readers.push(reader);
+    return reader;
   }
 
   return {

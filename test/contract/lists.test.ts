@@ -133,12 +133,12 @@ onEachEngine((garden) => {
     });
 
     test("goes with limit, after, order, include and q, and Link keeps them all", async () => {
-      await grown("a&b", "x", "a&b", "x", "a&b");
+      await grown("a&b", "a&b", "x", "x", "a&b");
       const page = (id: number) => [{ id, name: `Plant ${id}`, tag: "a&b" }];
       const query = "/plants?tag=a%26b&limit=1&include=id";
-      expect(await walk(query)).toEqual([page(1), page(3), page(5)]);
+      expect(await walk(query)).toEqual([page(1), page(2), page(5)]);
       for (const more of ["", "&q=plant+PLA"]) {
-        expect(await walk(`${query}&order=desc&after=5${more}`)).toEqual([page(3), page(1)]);
+        expect(await walk(`${query}&order=desc&after=5${more}`)).toEqual([page(2), page(1)]);
       }
     });
   });

@@ -42,6 +42,31 @@ async function sendSlowly([first, second]: [string, string], ms: number): Promis
   return received;
 }
 
+const chunkedTo = (target: string, ...headers: string[]) =>
+  [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
+
+/** Sends a body without an end, until the service closes the connection. That takes seconds, too. */
+async function sendForever() {
+  const socket = connect(service.port, "127.0.0.1");
+  let [response, isClosed] = ["", false];
+  socket.on("data", (bytes) => {
+    response += bytes;
+  });
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  socket.write(chunkedTo("POST /plants", "Authorization: Bearer wrong", json));
+  for (let chunks = 0; chunks < 200 && !isClosed; chunks++) {
+    socket.write("1\r\n \r\n");
+    await Bun.sleep(100);
+  }
+  const result = { response, isClosed };
+  socket.destroy();
+  return result;
+}
+const endlessBody = sendForever();
+
 test.each([
   ...["/plants", "/plants?limit=1", "/plants/1", "/plants/-1", "/plants?limit=x", "/tags"],
   ...["/events", "/me", "/openapi.json", "/docs", "/", "/healthz", "/readyz", "/nothing"],
@@ -238,9 +263,6 @@ describe("the runtime", () => {
   });
 });
 
-const chunkedTo = (target: string, ...headers: string[]) =>
-  [`${target} HTTP/1.1`, "Host: a", "Transfer-Encoding: chunked", ...headers, "", ""].join("\r\n");
-
 describe("a client that is still sending chunks sees the refusal, and its next response", () => {
   const wrongToken = "Authorization: Bearer wrong";
   const long = [100_000, 3_000_000];
@@ -331,6 +353,28 @@ test.each([
   const response = await ask(`GET ${target}`);
   expect(response).toStartWith(`HTTP/1.1 ${status}`);
   if (status === 400) expect(response).toContain('"errors":[{"parameter":"path","detail":"');
+});
+
+test("a body in chunks that don't end in the right way changes nothing", async () => {
+  const count = async () => (await service.call("GET /me")).json();
+  const before = await count();
+  // The 400 overtakes what a request does. By the last one, the others would have done it.
+  for (let sent = 0; sent < 10; sent++) {
+    const socket = connect(service.port, "127.0.0.1");
+    const response = text(socket);
+    socket.write(chunkedTo("POST /plants", authorization, json));
+    // When the chunks arrive, the service waits for them.
+    await Bun.sleep(20);
+    socket.write('f\r\n{"name":"Fern"}\r\n0\r\nX\r\n\r\n');
+    expect(await response).toStartWith("HTTP/1.1 400");
+  }
+  expect(await count()).toEqual(before);
+});
+
+test("a body without an end is dropped for seconds, and then its connection is closed", async () => {
+  const { response, isClosed } = await endlessBody;
+  expect(response).toStartWith("HTTP/1.1 401 ");
+  expect(isClosed).toBe(true);
 });
 
 test("a body that doesn't arrive within 15 seconds is 408, and its connection is closed", async () => {

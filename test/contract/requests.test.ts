@@ -61,6 +61,7 @@ type Refusal = readonly [
 const wrongUpdate = { ids: ["1"], set: { id: 2, tag: 7 }, more: 1 };
 
 const noBody = [undefined];
+const transfer = ["Transfer-Encoding"];
 const noHeader: Refusal[3] = ["Accept", null];
 const wrongTypes = ["text/plain", "application/merge-patch+json", `${json}; charset=latin1`];
 const refusals: Readonly<Record<string, readonly Refusal[]>> = {
@@ -76,6 +77,7 @@ const refusals: Readonly<Record<string, readonly Refusal[]>> = {
     ["POST /plants", [""], ['\ufeff{"name":"Fern"}', "[".repeat(60_000)]],
     ["POST /plants", [""], ["\xc3\x28", "\xff", "\xc0\x80", "\xed\xa0\x80"].map(latin1)],
     [words("GET /", "plants plants/1 me tags events"), [""], noBody, ["Content-Length", "2"]],
+    ["POST /plants", transfer, [fern], ["Transfer-Encoding", "chunked,", "gzip, chunked", "gzip"]],
     [`DELETE ${id}`, [""], noBody, ["Content-Length", "2"]],
   ],
   "an unknown or repeated name": [
@@ -185,6 +187,13 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
       }
     }
     expect((await call("GET /me", 200)).json).toMatchObject({ plants: 1, lastEvent: 1 });
+  });
+
+  test("a body is refused with a list, however often that was asked for without one", async () => {
+    for (const request of ["GET /plants?limit=9", "GET /tags"]) {
+      for (let time = 0; time < 3; time++) await call(request, 200);
+      await call(request, 400, undefined, { "Content-Length": "2" });
+    }
   });
 
   test.each(Object.entries(allowed))(
