@@ -27,9 +27,9 @@ const pageItemsMax = 1_000;
 /** A page of a search ends when it has looked at this many plants, whatever it found. */
 const searchedPlantsMax = 20_000;
 /** Reading, searching or counting this many plants takes a millisecond or two. */
-const slicePlants = { list: 1_000, search: 1_000, count: 4_000 } as const;
-/** Of names and tags, in UTF-16 units: 40 to 100 KiB as JSON. */
-const sliceCharactersMax = 32 * 1024;
+const slicePlants = { list: 2_000, search: 1_000, count: 4_000 } as const;
+/** Of names and tags, in UTF-16 units: 80 to 200 KiB as JSON. */
+const sliceCharactersMax = 64 * 1024;
 /**
  * A text of up to this many characters is sent whole, and may be cached. A longer one is a stream,
  * because only streams say when they have been sent.
