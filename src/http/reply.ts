@@ -82,7 +82,8 @@ export function linkToNext(
   for (const name in parameters) {
     const value = parameters[name];
     if (value === undefined) continue;
-    query += `${query === "" ? "?" : "&"}${name}=${encodeURIComponent(String(value))}`;
+    const text = typeof value === "string" ? encodeURIComponent(value) : value;
+    query += `${query === "" ? "?" : "&"}${name}=${text}`;
   }
   return `<${path}${query}>; rel="next"`;
 }

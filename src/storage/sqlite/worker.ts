@@ -57,9 +57,20 @@ let waiting: WaitingRequest[] = [];
 /** Whether the last commit was shared by several requests. */
 let hadCompany = false;
 
+/**
+ * How long the files count as still there. Looking at them takes as long as a tenth of a commit, and
+ * what was written just before they went is lost as well.
+ */
+const lookedMs = 10;
+let lookedAtMs = Number.NEGATIVE_INFINITY;
+
 /** Connects if there is no connection, but never to another file that has taken the name. */
 function openWriter(): Writer {
-  checkStillThere(store.path, store.files);
+  const nowMs = performance.now();
+  if (!connection || nowMs - lookedAtMs > lookedMs) {
+    checkStillThere(store.path, store.files);
+    lookedAtMs = nowMs;
+  }
   if (connection) return connection.writer;
   let database: Database | undefined;
   try {
