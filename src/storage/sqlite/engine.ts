@@ -114,7 +114,9 @@ function createStorage(store: OpenedStore, options: OpenOptions): Storage {
     noteTokenUses: (uses) => worker.get().call("noteTokenUses", uses),
     measure: () => worker.get().call("measure"),
     async ping() {
-      await worker.get().call("checkStillThere");
+      const client = worker.get();
+      // Before it has started, the file has just been opened: a new service is ready sooner.
+      if (worker.hasReplied) await client.call("checkStillThere");
       await tokens.countTokenChanges();
     },
     share() {
@@ -133,12 +135,22 @@ function createStorage(store: OpenedStore, options: OpenOptions): Storage {
 /** A command may never need one, and the first response of a service needn't wait for it. */
 class LazyWorker {
   #client: WorkerClient | undefined;
+  hasReplied = false;
 
   constructor(private readonly open: () => WorkerClient) {}
 
   get(): WorkerClient {
-    this.#client ??= this.open();
+    this.#client ??= this.#start();
     return this.#client;
+  }
+
+  #start(): WorkerClient {
+    const client = this.open();
+    const note = () => {
+      this.hasReplied = true;
+    };
+    client.call("checkStillThere").then(note, note);
+    return client;
   }
 
   async close(): Promise<void> {
