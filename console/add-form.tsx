@@ -1,12 +1,12 @@
-/** The form that adds a plant. */
+/** The first row of the table while somebody adds plants. */
 import { signal } from "@preact/signals";
 import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { Form, TextField } from "./form.tsx";
-import { message } from "./message.ts";
-import { Button, focus, onEscape } from "./parts.tsx";
+import { Button, focus, Key, onEscape } from "./parts.tsx";
 import { api, garden } from "./state.ts";
 
 export const isAdding = signal(false);
+const isIdShown = signal(false);
 const form = new Form("add");
 /**
  * The idempotency keys of drafts whose outcome is unknown. Sending a draft again, even after
@@ -24,30 +24,49 @@ export function closeAdd(): void {
   if (document.activeElement?.closest("#add")) focus("open-add");
 }
 
+function chooseId(): void {
+  isIdShown.value = true;
+  form.focusOn("id");
+}
+
 export function AddForm() {
   return (
     <form
       id="add"
-      class="card add"
+      class="fields"
       aria-label="Add a plant"
       autocomplete="off"
-      hidden={!isAdding.value}
       onSubmit={(event) => form.submit(event, add)}
-      onKeyDown={onEscape(closeAdd)}>
-      <TextField form={form} field="name" label="Name" class="field grow" />
-      <TextField form={form} field="tag" label="Tag" isOptional list="known-tags" />
+      onKeyDown={onEscape((event) => {
+        event.stopPropagation();
+        closeAdd();
+      })}>
+      <TextField form={form} field="name" label="Name" placeholder="Name" isLong />
       <TextField
-        {...{ form, field: "id", label: "Id", placeholder: "automatic", isOptional: true }}
-        pattern="\s*(-?\d+)?\s*"
-        title="A whole number, or empty"
+        {...{ form, field: "tag", label: "Tag", list: "known-tags", placeholder: "Tag, if any" }}
+        isOptional
       />
-      <div class="actions">
-        <Button id="add-button" class="primary" type="submit" task={form.sending} label="Add" />
-        <Button id="close-add" onClick={closeAdd} label="Close" />
-      </div>
+      {isIdShown.value && (
+        <TextField
+          {...{ form, field: "id", label: "Id", placeholder: "Id, if you like" }}
+          isOptional
+          pattern="\s*(-?\d+)?\s*"
+          title="A whole number, or empty"
+        />
+      )}
       <p id="add-error" class="error wide" role="alert">
         {form.errors.value.form}
       </p>
+      <div class="actions wide">
+        <Button id="add-button" class="primary" type="submit" task={form.sending} label="Add" />
+        <Button id="close-add" onClick={closeAdd} label="Done" />
+        <span class="hint if-keys">
+          <Key name="Enter" /> adds it, <Key name="Esc" /> leaves
+        </span>
+        {!isIdShown.value && (
+          <Button id="choose-id" class="link" onClick={chooseId} label="Choose an id" />
+        )}
+      </div>
     </form>
   );
 }
@@ -65,7 +84,7 @@ async function add(): Promise<void> {
     const plant = await api.create(draft, { idempotencyKey });
     pendingKeys.delete(draftText);
     form.reset();
-    garden.showStored(plant, message`“${name}” was added with the id ${[plant.id]}.`);
+    garden.showAdded(plant);
     if (isAdding.value) form.focusOn("name");
   } catch (error) {
     // After a 5xx, the plant may be stored. A 429 says nothing about an earlier try.

@@ -3,27 +3,35 @@
  * Browsers don't send this part to the service.
  */
 import { signal } from "@preact/signals";
-import { type Query, toId } from "./api.ts";
+import { toId } from "./api.ts";
+import type { Column, SortedQuery } from "./order.ts";
 
-interface Place extends Query {
-  /** The plant whose card is open. */
+interface Place extends SortedQuery {
+  /** The plant whose row is open. */
   readonly plant?: bigint | undefined;
 }
 
 export const place = signal<Place>({});
 
+const columns: readonly (string | null)[] = ["name", "tag", "id"] satisfies Column[];
+
 /** Follows Back, Forward, links and edits of the address. */
 export function followAddress(): void {
   const read = () => {
     const fields = new URLSearchParams(location.hash.slice(1));
+    const sort = fields.get("sort");
     place.value = {
       tag: fields.get("tag") ?? undefined,
       q: fields.get("q")?.trim() || undefined,
+      sort: columns.includes(sort) ? (sort as Column) : undefined,
       order: fields.get("order") === "desc" ? "desc" : undefined,
       plant: toId(fields.get("plant") ?? ""),
     };
   };
   addEventListener("popstate", read);
+  // A link to a plant is easier to write as a query: `/?plant=7`.
+  const plant = new URLSearchParams(location.search).get("plant");
+  if (plant !== null) history.replaceState(null, "", `${location.pathname}#plant=${plant}`);
   read();
 }
 

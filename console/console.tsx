@@ -6,8 +6,9 @@ import { openAdd } from "./add-form.tsx";
 import { GardenPage, refresh } from "./garden-page.tsx";
 import {
   announcement,
-  dismissUndo,
   hideNotice,
+  hideUndo,
+  isUndoShown,
   nextUndo,
   notice,
   question,
@@ -15,33 +16,41 @@ import {
   undoing,
 } from "./message.ts";
 import { Button, Checkbox, Dialog, focus } from "./parts.tsx";
-import { PlantCard } from "./plant-card.tsx";
+import { focusFirstRow, selectFocused } from "./plant-rows.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
-import { garden, selection, session, signOut, start } from "./state.ts";
+import { garden, session, signOut, start } from "./state.ts";
+import { stopSelecting } from "./toolbar.tsx";
 
-const areShortcutsOn = signal(true);
+const areLettersOn = signal(true);
+const areKeysShown = signal(false);
 
-/** The keys that do something now. The ones with an action work everywhere, while nobody types. */
-function listKeys(): (readonly [key: string, label: string, act?: () => void])[] {
-  const canWrite = garden.canWrite.value;
-  const hasPlants = !garden.isBare.value;
-  const hasRows = garden.list.value.size > 0;
-  const isOn = areShortcutsOn.value;
-  const keys = [
-    [isOn && hasPlants, "/", "find", () => focus("filter")],
-    [isOn && canWrite, "n", "new", openAdd],
-    [isOn && canWrite && hasPlants, "x", "select", () => selection.toggle()],
-    [isOn, "r", "refresh", refresh],
-    [isOn && nextUndo.value, "z", "undo", () => void undo()],
-    [hasRows, "↑ ↓", "between plants"],
-    [hasRows && canWrite && !selection.isOn.value, "Del", "delete"],
-    [true, "Esc", "close"],
-  ] as const;
-  return keys.flatMap(([isUseful, ...key]) => (isUseful ? [key] : []));
+/** The keys that work while nobody types. Some people need to turn the letters off. */
+const keys: readonly {
+  readonly key: string;
+  readonly label: string;
+  readonly isWrite?: boolean;
+  readonly act?: () => void;
+}[] = [
+  { key: "/", label: "Search", act: () => focus("filter") },
+  { key: "n", label: "Add a plant", isWrite: true, act: openAdd },
+  { key: "x", label: "Select the row, or not", isWrite: true, act: () => selectFocused(false) },
+  { key: "X", label: "Select up to the row", isWrite: true, act: () => selectFocused(true) },
+  { key: "z", label: "Undo", isWrite: true, act: () => void undo() },
+  { key: "r", label: "Refresh", act: refresh },
+  { key: "?", label: "Show these keys", act: showKeys },
+  { key: "↓ ↑", label: "Go to the plants, and between them" },
+  { key: "Shift ↓ ↑", label: "Select the next plant, too", isWrite: true },
+  { key: "Enter", label: "Edit the plant, save it" },
+  { key: "Del", label: "Delete the plant, or the selected ones", isWrite: true },
+  { key: "Esc", label: "Leave, close, select nothing" },
+];
+
+function showKeys(): void {
+  areKeysShown.value = true;
 }
 
 function Page() {
-  useEffect(() => document.addEventListener("keydown", pressShortcut), []);
+  useEffect(() => document.addEventListener("keydown", pressKey), []);
   return (
     <>
       <Button class="skip" onClick={() => focus("main")} label="Skip to the content" />
@@ -64,9 +73,19 @@ function Page() {
         <SignIn />
         <GardenPage />
         <Confirm />
-        <PlantCard />
+        <KeysDialog />
       </main>
-      <footer class="footer">{session.isSignedIn.value && <Keys />}</footer>
+      <footer class="footer">
+        {session.isSignedIn.value && (
+          <Button
+            id="open-keys"
+            class="link if-keys"
+            onClick={showKeys}
+            shortcut="?"
+            label="Keys"
+          />
+        )}
+      </footer>
       <p id="announcer" class="unseen" role="status">
         {announcement.value}
       </p>
@@ -75,28 +94,54 @@ function Page() {
   );
 }
 
-/** People can turn single keys off, as some need to. */
-function Keys() {
+function KeysDialog() {
+  const close = () => {
+    areKeysShown.value = false;
+  };
   return (
-    <p id="keys">
-      <Checkbox id="use-shortcuts" isChecked={areShortcutsOn} label="Shortcuts" />
-      {listKeys().map(([key, label]) => (
-        <span key={key}>
-          <kbd>{key}</kbd> {label}
-        </span>
-      ))}
-    </p>
+    <Dialog
+      id="keys"
+      class="card dialog"
+      aria-labelledby="keys-title"
+      isOpen={areKeysShown.value && session.isSignedIn.value}
+      onLeave={close}>
+      <h2 id="keys-title">Keys</h2>
+      <dl class="keys">
+        {keys
+          .filter(({ isWrite }) => !isWrite || garden.canWrite.value)
+          .map(({ key, label }) => (
+            <div key={key}>
+              <dt>
+                {key.split(" ").map((name) => (
+                  <kbd key={name}>{name}</kbd>
+                ))}
+              </dt>
+              <dd>{label}</dd>
+            </div>
+          ))}
+      </dl>
+      <Checkbox id="use-letters" isChecked={areLettersOn} label="Use single letters as keys" />
+      <div class="actions">
+        <Button id="close-keys" autofocus onClick={close} label="Close" />
+      </div>
+    </Dialog>
   );
 }
 
-function pressShortcut(event: KeyboardEvent): void {
+function pressKey(event: KeyboardEvent): void {
   const { key, target, altKey, ctrlKey, metaKey } = event;
-  const isTyping = target instanceof HTMLInputElement && target.type !== "checkbox";
+  const element = target instanceof Element ? target : document.body;
+  const isTyping = element.matches("input:not([type=checkbox]), textarea");
   const isBehind = !session.isSignedIn.value || document.querySelector("dialog:modal") !== null;
-  const act = listKeys().find(([name]) => name === key)?.[2];
-  if (!act || isTyping || isBehind || altKey || ctrlKey || metaKey) return;
+  if (isTyping || isBehind || altKey || ctrlKey || metaKey) return;
+  const isElsewhere = !element.closest("#rows, .events, #edit, #add");
+  const letter = keys.find((each) => each.act && each.key === key);
+  const isLetterOn = areLettersOn.value && (!letter?.isWrite || garden.canWrite.value);
+  if (key === "Escape") stopSelecting();
+  else if (key === "ArrowDown" && isElsewhere) focusFirstRow();
+  else if (letter?.act && isLetterOn) letter.act();
+  else return;
   event.preventDefault();
-  act();
 }
 
 function Confirm() {
@@ -114,7 +159,7 @@ function Confirm() {
       <p id="confirm-note">{asked?.note}</p>
       <div class="actions">
         <Button autofocus onClick={answer(false)} label="Cancel" />
-        <Button id="confirm-yes" class="danger" onClick={answer(true)} label={asked?.action} />
+        <Button id="confirm-yes" onClick={answer(true)} label={asked?.action} />
       </div>
     </Dialog>
   );
@@ -128,11 +173,11 @@ function Notices() {
           Not connected, trying again…
         </p>
       )}
-      {nextUndo.value && (
+      {nextUndo.value && isUndoShown.value && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">{nextUndo.value.text}</p>
           <Button id="undo-button" task={undoing} onClick={undo} shortcut="z" label="Undo" />
-          <Button id="undo-close" onClick={dismissUndo} label="Dismiss" />
+          <Button id="undo-close" onClick={hideUndo} label="Dismiss" />
         </div>
       )}
       {notice.value && (

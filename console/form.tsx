@@ -1,5 +1,6 @@
 /** Forms and their fields. The service validates; each error is shown at its field. */
 import { signal } from "@preact/signals";
+import type { TargetedKeyboardEvent } from "preact";
 import { capitalize, describeError, type Plant, toRefusal } from "./api.ts";
 import { Task } from "./message.ts";
 import { focusSoon, onText } from "./parts.tsx";
@@ -57,37 +58,49 @@ interface TextFieldProps {
   readonly form: Form;
   readonly field: Field;
   readonly label: string;
+  /** Shows all of a long text, in several lines. Enter still sends the form. */
+  readonly isLong?: boolean;
   readonly isOptional?: boolean;
-  readonly class?: string;
+  readonly readOnly?: boolean;
   readonly list?: string;
   readonly placeholder?: string;
   readonly pattern?: string;
   readonly title?: string;
 }
 
+function sendOnEnter(event: TargetedKeyboardEvent<HTMLTextAreaElement>): void {
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  event.currentTarget.form?.requestSubmit();
+}
+
 export function TextField(props: TextFieldProps) {
-  const { form, field, label, isOptional, class: name = "field", ...rest } = props;
+  const { form, field, label, isLong, isOptional, ...rest } = props;
   const id = `${form.prefix}-${field}`;
   const error = form.errors.value[field];
   const change = (text: string) => {
     form.set({ [field]: text });
     form.errors.value = { ...form.errors.value, [field]: undefined };
   };
+  const attributes = {
+    ...rest,
+    id,
+    required: !isOptional,
+    value: form.values.value[field],
+    onInput: onText(change),
+    "aria-describedby": `${id}-error`,
+    "aria-invalid": error !== undefined,
+  };
   return (
-    <div class={name}>
-      <label for={id}>
-        {label} {isOptional && <span class="optional">optional</span>}
+    <div class={`field ${field}`}>
+      <label class="unseen" for={id}>
+        {label}
       </label>
-      <input
-        {...rest}
-        id={id}
-        type="text"
-        required={!isOptional}
-        value={form.values.value[field]}
-        onInput={onText(change)}
-        aria-describedby={`${id}-error`}
-        aria-invalid={error !== undefined}
-      />
+      {isLong ? (
+        <textarea {...attributes} rows={1} onKeyDown={sendOnEnter} />
+      ) : (
+        <input {...attributes} type="text" />
+      )}
       <p id={`${id}-error`} class="error" role="alert">
         {error}
       </p>

@@ -2,44 +2,47 @@
 import { useEffect } from "preact/hooks";
 import { renderCount } from "../src/shared/text.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
-import { AddForm, closeAdd, isAdding, openAdd } from "./add-form.tsx";
+import { isAdding, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";
 import { hideNotice } from "./message.ts";
 import { Button, focus } from "./parts.tsx";
-import { focusFirstRow, PlantRows } from "./plant-rows.tsx";
+import { PlantRows } from "./plant-rows.tsx";
 import { garden, session, transfers } from "./state.ts";
 import { KnownTags, Tags } from "./tags.tsx";
-import { showAll, Toolbar } from "./toolbar.tsx";
+import { chooseFile, showAll, Toolbar } from "./toolbar.tsx";
 import { TransferCard } from "./transfer-card.tsx";
 import { describeExtent, describeMe, describeNoMatch, describeSize, isFiltered } from "./words.ts";
 
+/** Its frame is the same from the first moment on, so that nothing moves when plants arrive. */
 export function GardenPage() {
   const { isSignedIn } = session;
+  const { isLoaded, error } = garden.list.value;
+  const isLoading = !isLoaded && error.value === undefined;
   useEffect(() => {
-    if (isSignedIn.value) focus("garden-title");
+    // Unless the address has led somewhere else.
+    if (isSignedIn.value && document.activeElement === document.body) focus("garden-title");
   }, [isSignedIn.value]);
   return (
     <section
       id="garden"
-      class={`garden ${garden.isBare.value ? "bare" : ""}`}
+      class={`garden ${isLoading ? "loading" : ""} ${garden.isEmpty.value ? "empty" : ""}`}
       aria-labelledby="garden-title"
       hidden={!isSignedIn.value}>
       <Head />
       <TransferCard />
-      <AddForm />
       <KnownTags />
       <Toolbar />
       <div class="columns">
-        <aside class="by-tag" aria-labelledby="tags-title">
-          <h2 id="tags-title">Plants by tag</h2>
-          <Tags />
-          <ActivityPanel />
-        </aside>
         <div class="sheet">
           <News />
           <PlantRows />
-          <ListState />
+          <ListState key={isLoading ? "loading" : "loaded"} />
         </div>
+        <aside class="by-tag" aria-labelledby="tags-title">
+          <h2 id="tags-title">Tags</h2>
+          <Tags />
+          <ActivityPanel />
+        </aside>
       </div>
     </section>
   );
@@ -53,25 +56,16 @@ export function refresh(): void {
 function Head() {
   const summary = garden.summary.value;
   const list = garden.list.value;
-  const enterList = (event: KeyboardEvent) => {
-    if (event.key !== "ArrowDown") return;
-    event.preventDefault();
-    focusFirstRow();
-  };
   return (
     <>
-      <p id="me" class="note">
-        {summary ? describeMe(summary.me) : "…"}
-      </p>
       <div class="title">
-        <h1 id="garden-title" tabIndex={-1} onKeyDown={enterList}>
+        <h1 id="garden-title" tabIndex={-1}>
           {describeSize(list, summary)}
         </h1>
         <p id="garden-note" class="note">
           {describeExtent(list, summary)}
         </p>
         <Button class="link" onClick={refresh} label="Refresh" />
-        {!garden.isBare.value && <Actions />}
         <input
           id="import-file"
           type="file"
@@ -86,45 +80,11 @@ function Head() {
           }}
         />
       </div>
+      <p id="me" class="note">
+        {summary ? describeMe(summary.me) : "…"}
+      </p>
     </>
   );
-}
-
-function Actions() {
-  const isRunning = transfers.isRunning.value;
-  return (
-    <div class="actions">
-      {garden.canWrite.value && (
-        <>
-          <Button
-            id="open-add"
-            class="primary"
-            aria-expanded={isAdding.value}
-            onClick={isAdding.value ? closeAdd : openAdd}
-            shortcut="n"
-            label="Add a plant"
-          />
-          <Button id="choose-file" disabled={isRunning} onClick={chooseFile} label="Import" />
-        </>
-      )}
-      <Button id="export" disabled={isRunning} onClick={() => transfers.export(download)}>
-        Export
-      </Button>
-    </div>
-  );
-}
-
-function chooseFile(): void {
-  document.getElementById("import-file")?.click();
-}
-
-function download(file: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser may not have read it yet.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** The button that shows new plants points to where they are, above or below the view. */
@@ -133,7 +93,7 @@ function News() {
   const { plants, waiting } = list;
   const [first] = waiting;
   const end = first && (plants[garden.view().last] ?? plants.at(-1));
-  const isBelow = first && end && list.isBefore(end.id, first.id);
+  const isBelow = first && end && list.isBefore(end, first);
   return (
     <div class="news" role="status">
       {first && (
@@ -158,7 +118,7 @@ function ListState() {
     );
   }
   if (size > 0) return null;
-  if (!isFiltered(query)) return <Empty />;
+  if (!isFiltered(query)) return isAdding.value ? null : <Empty />;
   return (
     <div id="no-match" class="state">
       <h2>No plants found</h2>

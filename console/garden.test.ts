@@ -2,7 +2,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
-import { announcement, dismissUndo, nextUndo, notice, question, undo } from "./message.ts";
+import { announcement, forgetUndo, nextUndo, notice, question, undo } from "./message.ts";
 import { Selection } from "./selection.ts";
 
 const { fetch, makeGarden, openGarden } = openState();
@@ -11,7 +11,6 @@ async function openSelection(plants: readonly string[]) {
   const opened = await openGarden(plants);
   const selection = new Selection(opened.garden);
   const select = (...indexes: number[]) => {
-    selection.toggle();
     for (const index of indexes) selection.togglePlant(index, false);
   };
   return { ...opened, selection, select };
@@ -45,12 +44,13 @@ describe("a garden", () => {
     expect(shown()).toEqual(["Ivy"]);
   });
 
-  test("says that it found 500 or more while a search goes on", async () => {
-    const figs = Array.from({ length: 700 }, (_, index) => `Fig ${index}`);
+  test("says that it found 1,000 or more while a search goes on", async () => {
+    const figs = Array.from({ length: 1_700 }, (_, index) => `Fig ${index}`);
     const { garden, title } = await openGarden(figs, { q: "fig" });
-    expect(title()).toBe("500 or more plants");
+    expect(title()).toBe("1,000 or more plants");
     await garden.loadMore();
-    expect(title()).toBe("700 plants");
+    await garden.loadMore();
+    expect(title()).toBe("1,700 plants");
   });
 
   test("ends a search that nothing can match, and says why", async () => {
@@ -89,6 +89,43 @@ describe("a garden", () => {
     expect(seen).toEqual(["1 plant, 1", "2 plants, 2"]);
   });
 
+  test("shows up to 1,000 plants by name, and 1,001 by id until they are sorted", async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `Fig ${1_000 - index}`);
+    const few = await openGarden(names);
+    expect(few.shown().slice(0, 3)).toEqual(["Fig 1", "Fig 2", "Fig 3"]);
+    const { garden, shown } = await openGarden([...names, "Fig 0"]);
+    expect([shown()[0], shown().length]).toEqual(["Fig 1000", 500]);
+    garden.show({ sort: "name" });
+    await until(() => !garden.isComing.value);
+    expect([shown()[0], shown().length]).toEqual(["Fig 0", 1_001]);
+    expect(garden.list.value.order).toEqual({ by: "name", isDown: false });
+  });
+
+  test("can undo that a plant was added, unless somebody has changed it since", async () => {
+    const { api, garden, stored } = await openGarden([]);
+    for (const name of ["Fern", "Ivy"]) garden.showAdded(await api.create({ name }));
+    await undo();
+    expect(await stored()).toEqual(["Fern:"]);
+    await api.put(1, { name: "Tree fern" });
+    await undo();
+    expect(await stored()).toEqual(["Tree fern:"]);
+    expect(toText(notice.value?.text)).toBe(
+      "Somebody else has changed or deleted “Fern”, so it stays as it is.",
+    );
+  });
+
+  test("can undo that a plant was saved, but keeps what somebody else changed since", async () => {
+    const { api, garden, shown, stored } = await openGarden(["Fern:hall"]);
+    const [fern] = garden.list.value.plants;
+    if (!fern) throw new Error("The list is empty.");
+    const saved = await api.save(fern, { ...fern, name: "Tree fern" });
+    garden.showSaved(fern, saved, "saved");
+    await api.update(1, { tag: "pond" });
+    await undo();
+    expect(await stored()).toEqual(["Fern:pond"]);
+    expect(shown()).toEqual(["Fern"]);
+  });
+
   test("restores deleted plants with their ids, and says which ids are taken", async () => {
     const { api, garden, shown, stored } = await openGarden(["Fern:shade", "Ivy", "Moss"]);
     await api.deleteMany([1n, 2n]);
@@ -110,7 +147,7 @@ describe("a garden", () => {
     await undo();
     expect(toText(notice.value?.text)).toEndWith("again. The garden is full.");
     expect(toText(nextUndo.value?.text)).toBe("“Fern” was deleted.");
-    dismissUndo();
+    forgetUndo();
     expect(nextUndo.value).toBeUndefined();
   });
 });
@@ -125,7 +162,7 @@ describe("selected plants", () => {
     expect(toText(notice.value?.text)).toBe(
       "Somebody else changed or deleted 1 of these plants. Nothing was done to it.",
     );
-    expect(selection.isOn.value).toBe(false);
+    expect(selection.size.value).toBe(0);
   });
 
   test.each([0, 1, 2])(
@@ -170,7 +207,6 @@ describe("selected plants", () => {
   test("are deleted to the last one, although less of the list is loaded since", async () => {
     const figs = Array.from({ length: 1_500 }, (_, index) => `Fig ${index}`);
     const { garden, selection } = await openSelection(figs);
-    selection.toggle();
     await selection.toggleAll();
     await garden.refresh();
     const deleting = selection.delete();

@@ -6,20 +6,20 @@ import { batch, computed, signal } from "@preact/signals";
 import { renderCount } from "../src/shared/text.ts";
 import {
   type Api,
+  Conflict,
   isSame,
   makeIdempotencyKey,
   type Page,
-  type Part,
   type Plant,
   type PlantEvent,
   pageSize,
   pageSizeMax,
-  type Query,
   type Summary,
 } from "./api.ts";
 import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
+import { isSameQuery, type SortedQuery, sortedMax, toOrder } from "./order.ts";
 import { PlantList, type View } from "./plant-list.ts";
-import { describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
+import { countPlants, describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
 
 /** How often to count plants and tags while others change them. */
 const recountMs = 2_000;
@@ -39,17 +39,22 @@ export class Garden {
   /** The list on the page. */
   readonly list = signal(new PlantList({}));
   /** What the address asks for: the query of that list, or of the next one. */
-  readonly query = signal<Query>(this.list.value.query);
+  readonly query = signal<SortedQuery>(this.list.value.query);
   readonly target = signal<Target | undefined>();
   /** Plants that changed or appeared a moment ago. */
   readonly fresh = signal<ReadonlySet<bigint>>(new Set());
-  readonly canWrite = computed(() => this.summary.value?.me.scope === "write");
+  /** Until that's known, the page is drawn as for somebody who may. */
+  readonly canWrite = computed(() => this.summary.value?.me.scope !== "read");
   /** Whether another list is on its way. */
   readonly isComing = computed(() => this.query.value !== this.list.value.query);
-  /** An empty garden needs no search and no tags. */
-  readonly isBare = computed(() => {
-    const { size, query } = this.list.value;
-    return size === 0 && !isFiltered(query);
+  readonly isEmpty = computed(() => {
+    const { size, query, isComplete } = this.list.value;
+    return isComplete && size === 0 && !isFiltered(query);
+  });
+  /** Whether the list can be sorted by name or tag. */
+  readonly isSortable = computed(() => {
+    const list = this.list.value;
+    return (countPlants(list, this.summary.value) ?? list.size) <= sortedMax;
   });
   /** Which rows are in view. The page knows. */
   view: () => View = () => ({ first: 0, last: Number.POSITIVE_INFINITY });
@@ -67,7 +72,7 @@ export class Garden {
   }
 
   /** Shows a list, unless it's on the page already. */
-  show(query: Query): void {
+  show(query: SortedQuery): void {
     if (this.list.value.isLoaded && isSameQuery(query, this.query.value)) return;
     void this.#start(query);
   }
@@ -84,16 +89,19 @@ export class Garden {
     const hasFailed = list.error.value !== undefined && !isRetry;
     if (list.next === undefined || hasFailed || this.#loading) return;
     // A page of a search covers a part of the garden, and may find little in it.
-    if ((await this.#load(list)) && list.size < pageSize) await this.loadMore();
+    const read = (signal: AbortSignal) =>
+      this.api.listPage(list.request, { after: list.next, limit: pageSize, signal });
+    if ((await this.#load(list, read)) && list.size < pageSize) await this.loadMore();
   }
 
   /** Loads the rest of the list and shows it at once, unless nobody wants it anymore. */
   async loadAll(isWanted: () => boolean): Promise<void> {
     const list = this.list.value;
     if (this.isComing.value || list.isComplete) return;
-    await this.#load(list, pageSizeMax, async (part) => {
+    await this.#load(list, async (signal) => {
       const plants: Plant[] = [];
-      for await (const page of this.api.listPages(list.query, part)) {
+      const part = { after: list.next, limit: pageSizeMax, signal };
+      for await (const page of this.api.listPages(list.request, part)) {
         if (!isWanted()) return { plants: [], next: list.next };
         plants.push(...page);
       }
@@ -102,13 +110,13 @@ export class Garden {
   }
 
   /** Starts a list. The old one stays on the page until the new one has its first plants. */
-  async #start(query: Query, limit = pageSize): Promise<void> {
+  async #start(query: SortedQuery, limit = pageSize): Promise<void> {
     const list = new PlantList(query);
     this.query.value = query;
     if (!this.list.value.isLoaded) this.list.value = list;
     // Without events, nothing else says that the numbers are old.
     if (this.summary.value && this.summary.value.me.lastEvent === undefined) this.recount();
-    if (!(await this.#load(list, limit))) return;
+    if (!(await this.#load(list, (signal) => this.#readFirst(list, limit, signal)))) return;
     const isRefresh = isSameQuery(query, this.list.value.query);
     if (isRefresh && list.error.value !== undefined && list !== this.list.value) {
       this.query.value = this.list.value.query;
@@ -125,12 +133,27 @@ export class Garden {
     announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
   }
 
-  /** Loads a page into a list. Returns false if another request has taken over. */
-  async #load(
-    list: PlantList,
-    limit = pageSize,
-    read = (part: Part): Promise<Page> => this.api.listPage(list.query, part),
-  ): Promise<boolean> {
+  /** All plants, if the list is to be sorted and has few enough of them. Otherwise the first page. */
+  async #readFirst(list: PlantList, limit: number, signal: AbortSignal): Promise<Page> {
+    const { by } = toOrder(list.query);
+    // By name unless somebody asks for it: if that takes one request.
+    const max = list.query.sort === undefined ? pageSizeMax : sortedMax;
+    const count = countPlants(list, this.summary.value) ?? 0;
+    if (by === "id" || count > max) return this.api.listPage(list.request, { limit, signal });
+    const part = { limit: pageSizeMax, signal };
+    const first = await this.api.listPage(list.request, part);
+    const plants = [...first.plants];
+    let { next } = first;
+    while (next !== undefined && plants.length < max) {
+      const page = await this.api.listPage(list.request, { ...part, after: next });
+      plants.push(...page.plants);
+      next = page.next;
+    }
+    return { plants, next };
+  }
+
+  /** Loads plants into a list. Returns false if another request has taken over. */
+  async #load(list: PlantList, read: (signal: AbortSignal) => Promise<Page>): Promise<boolean> {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -141,7 +164,12 @@ export class Garden {
         // Before the first list, so that the feed has whatever happens after it.
         this.onOpened(this.summary.value.me.lastEvent);
       }
-      list.addPage(await read({ after: list.next, limit, signal: loading.signal }));
+      const isFirst = !list.isLoaded;
+      const page = await read(loading.signal);
+      batch(() => {
+        list.addPage(page);
+        if (isFirst && list.isComplete) list.sort();
+      });
     } catch (error) {
       if (this.#loading === loading) list.error.value = error;
     }
@@ -191,17 +219,45 @@ export class Garden {
 
   // What happens here.
 
-  /** Somebody opened a plant, and the list may have been out of date. */
+  /** Somebody opened a plant, and the list may have been out of date. Its row stays in view. */
   showRead(id: bigint, plant: Plant | undefined): void {
     const known = this.list.value.find(id);
     if (!known || (plant && isSame(plant, known))) return;
-    this.#update(plant ? [plant] : [], plant ? [] : [known]);
+    const type = plant ? "plant.replaced" : "plant.deleted";
+    this.list.value.follow([{ type, plant: toPlant(plant ?? known) }], this.view());
+    this.recount();
   }
 
-  /** Somebody added or saved a plant. */
-  showStored({ id, name, tag }: Plant, text: Message): void {
-    this.#reveal([{ id, name, tag }], false);
-    notify(text);
+  showAdded(added: Plant): void {
+    const plant = toPlant(added);
+    this.#reveal([plant], false);
+    const text = message`“${plant.name}” was added with the id ${[plant.id]}.`;
+    offerUndo(text, async () => {
+      try {
+        await this.api.deleteShown(plant);
+      } catch (error) {
+        if (error instanceof Conflict) return void notify(describeKept(plant));
+        throw error;
+      }
+      this.#update([], [plant]);
+      return message`“${plant.name}” was deleted again.`;
+    });
+  }
+
+  /** `before` is what the plant was before somebody saved it here. */
+  showSaved(before: Plant, after: Plant, text: Message): void {
+    const saved = toPlant(after);
+    this.#reveal([saved], true);
+    offerUndo(text, async () => {
+      try {
+        const restored = await this.api.save(saved, toPlant(before));
+        this.#reveal([toPlant(restored)], true);
+      } catch (error) {
+        if (error instanceof Conflict) return void notify(describeKept(saved));
+        throw error;
+      }
+      return message`“${before.name}” is as it was.`;
+    });
   }
 
   /** `unknown` plants may have been deleted, too. */
@@ -257,6 +313,10 @@ export class Garden {
   }
 }
 
-function isSameQuery(a: Query, b: Query): boolean {
-  return a.tag === b.tag && a.q === b.q && a.order === b.order;
+function toPlant({ id, name, tag }: Plant): Plant {
+  return { id, name, tag };
+}
+
+function describeKept({ name }: Plant): Message {
+  return message`Somebody else has changed or deleted “${name}”, so it stays as it is.`;
 }

@@ -92,18 +92,26 @@ interface UndoStep {
   readonly run: () => Promise<Message>;
 }
 
-/** What can be undone: the last change first, until somebody dismisses the message. */
+/** What can be undone, for as long as the page is open: the last change first. */
 const steps = signal<readonly UndoStep[]>([]);
 export const nextUndo = computed(() => steps.value.at(-1));
+/** Whether the page shows what can be undone. The key works even if it doesn't. */
+export const isUndoShown = signal(false);
 export const undoing = new Task();
 
 export function offerUndo(text: Message, run: UndoStep["run"]): void {
   steps.value = [...steps.value, { text, run }];
+  isUndoShown.value = true;
   announcement.value = text;
 }
 
-export function dismissUndo(): void {
+export function hideUndo(): void {
+  isUndoShown.value = false;
+}
+
+export function forgetUndo(): void {
   steps.value = [];
+  hideUndo();
 }
 
 export async function undo(): Promise<void> {
@@ -115,6 +123,7 @@ export async function undo(): Promise<void> {
       steps.value = steps.value.filter((each) => each !== step);
       if (text) notify(text);
     } catch (error) {
+      isUndoShown.value = true;
       warn("It may not have been undone. It’s safe to undo again.", error);
     }
   });

@@ -15,7 +15,8 @@ export function focusSoon(id: string): void {
 
 /** Passes on what is typed. */
 export function onText(use: (text: string) => void) {
-  return ({ currentTarget }: { currentTarget: HTMLInputElement }) => use(currentTarget.value);
+  return ({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
+    use(currentTarget.value);
 }
 
 export function onEscape(leave: (event: KeyboardEvent) => void) {
@@ -77,6 +78,7 @@ export function Dialog({ isOpen, onLeave, ...rest }: DialogProps) {
   }, [isOpen]);
   const leave = (event: Event) => {
     event.preventDefault();
+    event.stopPropagation();
     onLeave();
   };
   // Browsers would close a dialog at the second Escape, whatever the page makes of `cancel`.

@@ -1,6 +1,7 @@
 /** The plants loaded so far, in cases that a page can't easily be brought into. */
 import { describe, expect, test } from "bun:test";
 import type { Plant, PlantEvent } from "./api.ts";
+import type { SortedQuery } from "./order.ts";
 import { PlantList } from "./plant-list.ts";
 
 function plant(id: bigint, tag = ""): Plant {
@@ -20,6 +21,39 @@ describe("a list", () => {
         list.addPage({ plants: page.map((id) => plant(id)), next: undefined });
       expect(idsOf(list)).toEqual(order === "desc" ? ids.toReversed() : ids);
     }
+  });
+
+  test("sorts by name or tag as people do, with untagged plants last", () => {
+    const plants = ["b:2", "A:10", "bed 11:", "bed 2:2"].map((text, index) => {
+      const [name = "", tag = ""] = text.split(":");
+      return { id: BigInt(index + 1), name, tag };
+    });
+    const sorted = (query: SortedQuery) => {
+      const list = new PlantList(query);
+      list.addPage({ plants, next: undefined });
+      list.sort();
+      return list.plants.map(({ name }) => name);
+    };
+    const byName = ["A", "b", "bed 2", "bed 11"];
+    expect(sorted({})).toEqual(byName);
+    expect(sorted({ sort: "name", order: "desc" })).toEqual(byName.toReversed());
+    expect(sorted({ sort: "tag" })).toEqual(["b", "bed 2", "A", "bed 11"]);
+    expect(sorted({ sort: "tag", order: "desc" })).toEqual(["A", "b", "bed 2", "bed 11"]);
+    expect(sorted({ order: "desc" })).toEqual(["bed 2", "bed 11", "A", "b"]);
+  });
+
+  test("puts a new plant at its place, and leaves a renamed one where it is", () => {
+    const list = new PlantList({});
+    const plants = ["Acer", "Fern", "Moss"].map((name, index) => {
+      return { id: BigInt(index + 1), name, tag: "" };
+    });
+    list.addPage({ plants, next: undefined });
+    list.sort();
+    list.put([
+      { id: 2n, name: "Zinnia", tag: "" },
+      { id: 9n, name: "Cactus", tag: "" },
+    ]);
+    expect(list.plants.map(({ name }) => name)).toEqual(["Acer", "Cactus", "Zinnia", "Moss"]);
   });
 
   test("takes only plants that match, and drops one that no longer does", () => {

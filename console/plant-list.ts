@@ -1,11 +1,12 @@
 /**
  * The plants of a list that are loaded so far, in its order. Pages extend it. What this page
  * changes goes through `put`. Events go through `follow`, which moves nothing that somebody is
- * looking at.
+ * looking at. A row keeps its place until the list is loaded again, even if its name changes.
  */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, type Signal, signal } from "@preact/signals";
 import { createMatcher } from "../src/domain/search.ts";
 import { isSame, type Page, type Plant, type PlantEvent, type Query } from "./api.ts";
+import { makeCompare, type Order, type SortedQuery, toOrder, toRequest } from "./order.ts";
 
 /** With `goneBecause`, it no longer belongs to the list. Its row stays until it's out of view. */
 export interface ListedPlant extends Plant {
@@ -24,11 +25,21 @@ export class PlantList {
   readonly #waiting = signal<readonly Plant[]>([]);
   readonly #gone = computed(() => this.plants.filter((plant) => plant.goneBecause).length);
   readonly #loaded = signal<Pick<Page, "next"> | undefined>();
+  readonly #order: Signal<Order>;
+  /** What the service is asked for. It has the plants by id. */
+  readonly request: Query;
   /** Why the last page failed to load. */
   readonly error = signal<unknown>();
 
-  constructor(readonly query: Query) {
+  constructor(readonly query: SortedQuery) {
+    this.request = toRequest(query);
+    this.#order = signal({ by: "id", isDown: this.request.order === "desc" });
     this.#hasWords = query.q === undefined ? () => true : createMatcher(query.q);
+  }
+
+  /** By id, until the list is sorted. */
+  get order(): Order {
+    return this.#order.value;
   }
 
   /** A new array after every change. */
@@ -72,22 +83,36 @@ export class PlantList {
   /** Plants already here stay as they are. */
   addPage({ plants, next }: Page): void {
     const known = new Set(this.plants.map(({ id }) => id));
+    const added = plants.filter(({ id }) => !known.has(id) && known.add(id));
     batch(() => {
-      this.#show([...this.plants, ...plants.filter(({ id }) => !known.has(id))]);
+      this.#plants.value = this.#insert(this.plants, added);
       this.#loaded.value = { next };
+    });
+  }
+
+  /** Brings a complete list into the order that its query asks for. */
+  sort(): void {
+    const order = toOrder(this.query);
+    batch(() => {
+      this.#order.value = order;
+      this.#plants.value = this.plants.toSorted(makeCompare(order));
     });
   }
 
   /** Adds or updates plants, except where a later page will bring them, and removes others. */
   put(plants: readonly Plant[], gone: readonly Plant[] = []): void {
-    const ids = new Set([...plants, ...gone].map(({ id }) => id));
-    const isOther = (plant: ListedPlant) => !ids.has(plant.id) && !plant.goneBecause;
+    const added = new Map(plants.map((plant) => [plant.id, plant]));
+    const changed = new Set([...plants, ...gone].map(({ id }) => id));
+    const kept = this.plants.flatMap((plant): ListedPlant[] => {
+      const now = added.get(plant.id);
+      added.delete(plant.id);
+      if (now) return this.#belongs(now) ? [now] : [];
+      return changed.has(plant.id) || plant.goneBecause ? [] : [plant];
+    });
+    const others = [...added.values()].filter((plant) => this.#belongs(plant));
     batch(() => {
-      this.#show([
-        ...this.plants.filter(isOther),
-        ...plants.filter((plant) => this.#belongs(plant)),
-      ]);
-      this.#waiting.value = this.waiting.filter(isOther);
+      this.#plants.value = this.#insert(kept, others);
+      this.#waiting.value = this.waiting.filter(({ id }) => !changed.has(id));
     });
   }
 
@@ -96,7 +121,7 @@ export class PlantList {
    * view. New plants wait, unless they belong below everything in view. Returns the ids of plants
    * that changed or appeared.
    */
-  follow(events: readonly PlantEvent[], view: View): bigint[] {
+  follow(events: readonly Pick<PlantEvent, "type" | "plant">[], view: View): bigint[] {
     const latest = new Map(events.map((event) => [event.plant.id, event]));
     const fresh: bigint[] = [];
     const plants = this.plants.flatMap((plant, index) => {
@@ -112,8 +137,9 @@ export class PlantList {
     const others = [...this.waiting.filter(({ id }) => !latest.has(id)), ...added];
     const end = plants.at(-1);
     const isEndInView = view.last >= plants.length;
-    const { below = [], waiting = [] } = Object.groupBy(this.#sort(others), ({ id }) =>
-      isEndInView && (!end || this.isBefore(end.id, id)) ? "below" : "waiting",
+    const sorted = others.sort(makeCompare(this.order));
+    const { below = [], waiting = [] } = Object.groupBy(sorted, (plant) =>
+      isEndInView && (!end || this.isBefore(end, plant)) ? "below" : "waiting",
     );
     batch(() => {
       this.#plants.value = [...plants, ...below];
@@ -126,22 +152,22 @@ export class PlantList {
   admit(): bigint[] {
     const { waiting } = this;
     batch(() => {
-      this.#show([...this.plants, ...waiting]);
+      this.#plants.value = this.#insert(this.plants, waiting);
       this.#waiting.value = [];
     });
     return waiting.map(({ id }) => id);
   }
 
   /** Whether `a` comes before `b` in this list. */
-  isBefore(a: bigint, b: bigint): boolean {
-    return this.query.order === "desc" ? a > b : a < b;
+  isBefore(a: Plant, b: Plant): boolean {
+    return makeCompare(this.order)(a, b) < 0;
   }
 
   /** Whether the plant is in the list, and not on a later page. */
   #belongs(plant: Plant): boolean {
-    const { next } = this;
+    const { next, order } = this;
     if (!this.isLoaded) return false;
-    const isNear = next === undefined || plant.id === next || this.isBefore(plant.id, next);
+    const isNear = next === undefined || (order.isDown ? plant.id >= next : plant.id <= next);
     return isNear && this.#matches(plant);
   }
 
@@ -151,17 +177,24 @@ export class PlantList {
     return isFound && (tag === undefined || plant.tag === tag);
   }
 
-  #toListed(before: ListedPlant, { type, plant }: PlantEvent): ListedPlant {
+  #toListed(before: ListedPlant, { type, plant }: Pick<PlantEvent, "type" | "plant">): ListedPlant {
     if (type === "plant.deleted") return { ...plant, goneBecause: "deleted" };
     if (!this.#matches(plant)) return { ...plant, goneBecause: "changed" };
     return isSame(before, plant) && !before.goneBecause ? before : plant;
   }
 
-  #show(plants: ListedPlant[]): void {
-    this.#plants.value = this.#sort(plants);
-  }
-
-  #sort<Item extends Plant>(plants: Item[]): Item[] {
-    return plants.sort((a, b) => (this.isBefore(a.id, b.id) ? -1 : 1));
+  /** Puts new plants between the others, which keep their order. */
+  #insert(plants: readonly ListedPlant[], added: readonly Plant[]): ListedPlant[] {
+    const compare = makeCompare(this.order);
+    const rest = added.toSorted(compare).reverse();
+    const merged: ListedPlant[] = [];
+    for (const plant of plants) {
+      for (let next = rest.at(-1); next && compare(next, plant) < 0; next = rest.at(-1)) {
+        merged.push(next);
+        rest.pop();
+      }
+      merged.push(plant);
+    }
+    return [...merged, ...rest.reverse()];
   }
 }

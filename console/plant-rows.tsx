@@ -6,22 +6,24 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Whole } from "../client/types.ts";
+import { AddForm, closeAdd, isAdding } from "./add-form.tsx";
 import { go } from "./address.ts";
+import { EditorRow } from "./editor-row.tsx";
 import { Button, focus } from "./parts.tsx";
 import type { ListedPlant } from "./plant-list.ts";
-import { card, garden, selection } from "./state.ts";
+import { editor, garden, selection } from "./state.ts";
+import { TableHead } from "./table-head.tsx";
 
 /** How many rows to render beyond each edge of the window. */
 const overscan = 12;
 /** How close to the window the end of the list gets before the next page loads. */
 const loadAheadRows = 40;
 
-const selected = <span class="unseen">Selected</span>;
-const columns = { box: selected, number: "Id", name: "Name", tag: "Tag" };
-
 /** The indexes of the rendered rows. */
 const from = signal(0);
 const to = signal(0);
+/** The row that had the focus last: the Tab key leads to it. */
+const current = signal<bigint | undefined>();
 
 const edgeOf = (id: string, edge: "top" | "bottom") =>
   document.getElementById(id)?.getBoundingClientRect()[edge] ?? 0;
@@ -60,17 +62,12 @@ export function focusFirstRow(): void {
   focusRow(Math.max(0, Math.ceil(rowsAbove(viewTop()))));
 }
 
-export function stopSelecting(): void {
-  if (!selection.isOn.value) return;
-  selection.toggle();
-  focus("select");
-}
-
 export function PlantRows() {
-  const { plants, size } = garden.list.value;
+  const { plants, size, isLoaded } = garden.list.value;
   const target = garden.target.value;
   const drawn = useRef(plants);
   const focusedId = drawn.current[indexAt(document.activeElement)]?.id;
+  const editedId = editor.editing.value?.base.id;
   // Measured before the rows change: what is in view stays where it is.
   const shift = plants === drawn.current ? 0 : findShift(drawn.current, plants);
   drawn.current = plants;
@@ -80,10 +77,11 @@ export function PlantRows() {
     measure();
   }, [plants]);
   useLayoutEffect(() => {
-    const isLost = focusedId !== undefined && indexAt(document.activeElement) < 0;
+    const isElsewhere = indexAt(document.activeElement) < 0;
+    const isLost = focusedId !== undefined && focusedId !== editedId && isElsewhere;
     if (target) follow(plants);
     // The row was redrawn or removed. From the title, arrow keys lead back into the list.
-    else if (isLost && !document.activeElement?.closest("dialog")) {
+    else if (isLost && !document.activeElement?.closest("dialog, form")) {
       garden.target.value = { id: focusedId, isFocused: true };
     }
   });
@@ -93,28 +91,24 @@ export function PlantRows() {
     addEventListener("scrollend", () => garden.settle());
   }, []);
 
-  const places = listPlaces(plants, focusedId);
+  const places = listPlaces(plants, [focusedId, editedId]);
   const height = places.length === 0 ? 0 : rowHeight();
-  // The longest id is the first or the last.
+  const isEditedHere = places.some((place) => plants[place]?.id === editedId);
+  const tabbed = findTabbed(plants, places);
+  // The longest id is often the first or the last.
   const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
+  const isShown = size > 0 || !isLoaded || isAdding.value || editedId !== undefined;
   return (
     <div
       id="table"
-      class={`table ${selection.isOn.value ? "selecting" : ""}`}
+      class="table"
       role="table"
       aria-labelledby="garden-title"
       aria-rowcount={plants.length + 1}
       style={{ "--id-characters": String(Math.max(2, ...ends)) }}
-      hidden={size === 0}>
-      <div role="rowgroup">
-        <div class="row head" role="row" aria-rowindex={1}>
-          {Object.entries(columns).map(([name, title]) => (
-            <span key={name} class={name} role="columnheader">
-              {title}
-            </span>
-          ))}
-        </div>
-      </div>
+      hidden={!isShown}>
+      <TableHead />
+      <FirstRow isEditedHere={isEditedHere} />
       <div
         id="rows"
         class="rows"
@@ -122,60 +116,114 @@ export function PlantRows() {
         style={{ height: `${plants.length * height}px` }}
         onClick={click}
         onKeyDown={press}
+        onFocusIn={({ target }) => {
+          current.value = plants[indexAt(target)]?.id ?? current.peek();
+        }}
         onAnimationEnd={() => {
           garden.fresh.value = new Set();
         }}>
         {places.map((place) => {
           const plant = plants[place] as ListedPlant;
-          return <Row key={plant.id} plant={plant} place={place} top={place * height} />;
+          const props = { plant, place, top: place * height };
+          if (plant.id === editedId) return <EditedRow key={plant.id} {...props} />;
+          return <Row key={plant.id} {...props} isTabbed={place === tabbed} />;
         })}
       </div>
     </div>
   );
 }
 
-/** The whole row is a button, or a checkbox while somebody is selecting. */
-function Row({ plant, place, top }: { plant: ListedPlant; place: number; top: number }) {
+/** The form that adds plants, or an opened plant that isn't in the list. */
+function FirstRow({ isEditedHere }: { isEditedHere: boolean }) {
+  const isOther = editor.editing.value !== undefined && !isEditedHere;
+  if (!isAdding.value && !isOther) return null;
+  return (
+    <div class="first-row" role="rowgroup">
+      <div role="row">
+        <div role="cell">
+          {isOther ? <EditorRow key={editor.editing.value?.base.id} /> : <AddForm />}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly plant: ListedPlant;
+  readonly place: number;
+  readonly top: number;
+}
+
+/** Covers the rows below, so that none of them moves. */
+function EditedRow({ place, top }: RowProps) {
+  return (
+    <div class="row edited" role="row" aria-rowindex={place + 2} style={{ "--top": `${top}px` }}>
+      <div role="cell">
+        <EditorRow />
+      </div>
+    </div>
+  );
+}
+
+/** The whole row is a button, except for its check box. */
+function Row({ plant, place, top, isTabbed }: RowProps & { isTabbed: boolean }) {
   const { id, goneBecause = "" } = plant;
   const { name, tag }: Whole<"name" | "tag"> = plant;
-  const text = <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>;
-  const opener = <Button class="opener" aria-haspopup="dialog" label={text} />;
+  const isSelected = selection.has(plant);
+  const tabIndex = isTabbed ? 0 : -1;
   return (
     <div
       class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}
       role="row"
       title={tag === "" ? name : `${name}\n${tag}`}
       aria-rowindex={place + 2}
-      style={{ transform: `translateY(${top}px)` }}>
-      {selection.isOn.value && (
-        <span class="box" role="cell">
-          <input type="checkbox" aria-label={`Select ${name}`} checked={selection.has(plant)} />
-        </span>
-      )}
-      <span class="number" role="cell">
-        {String(id)}
+      style={{ top: `${top}px` }}>
+      <span class="box" role="cell">
+        {garden.canWrite.value && (
+          <input
+            type="checkbox"
+            aria-label={`Select ${name}`}
+            {...{ tabIndex, checked: isSelected }}
+          />
+        )}
       </span>
       <span class="name" role="cell">
-        {selection.isOn.value ? text : opener}
+        <Button class="opener" tabIndex={tabIndex}>
+          <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>
+        </Button>
       </span>
       <span class="tag" role="cell">
-        <bdi>{tag}</bdi>
+        {tag !== "" && <bdi class="label">{tag}</bdi>}
+      </span>
+      <span class="number" role="cell">
+        {String(id)}
       </span>
     </div>
   );
 }
 
-/** Includes the focused row: removing it would lose the focus. In order, for the Tab key. */
-function listPlaces(plants: readonly ListedPlant[], focusedId: bigint | undefined): number[] {
+/** The row that the Tab key leads to: the one that had the focus, or the first in view. */
+function findTabbed(plants: readonly ListedPlant[], places: readonly number[]): number | undefined {
+  const last = places.find((place) => plants[place]?.id === current.value);
+  if (last !== undefined || places.length === 0) return last;
+  const { first } = garden.view();
+  return places.find((place) => place >= first);
+}
+
+/** The rows near the window, and those that must stay: removing a focused one loses the focus. */
+function listPlaces(
+  plants: readonly ListedPlant[],
+  kept: readonly (bigint | undefined)[],
+): number[] {
   const end = Math.min(plants.length, to.value);
-  const places = Array.from(
-    { length: Math.max(0, end - from.value) },
-    (_, index) => from.value + index,
-  );
-  const place = focusedId === undefined ? -1 : plants.findIndex(({ id }) => id === focusedId);
-  if (place >= end) places.push(place);
-  else if (place >= 0 && place < from.value) places.unshift(place);
-  return places;
+  const places = new Set<number>();
+  for (let place = from.value; place < end; place++) places.add(place);
+  for (const id of kept) {
+    const place = id === undefined ? -1 : plants.findIndex((plant) => plant.id === id);
+    if (place >= 0) places.add(place);
+  }
+  // In order, for the Tab key.
+  return [...places].sort((a, b) => a - b);
 }
 
 /** By how many rows the first row in view would move. The start of the list may move. */
@@ -197,7 +245,7 @@ function follow(plants: readonly ListedPlant[]): void {
   const row = Math.min(place, plants.length - 1);
   if (isTop) scrollTo({ top: 0, behavior: "instant" });
   if (row >= 0) scrollToRow(row);
-  const control = `#rows [aria-rowindex="${row + 2}"] :is(button, input)`;
+  const control = `#rows [aria-rowindex="${row + 2}"] .opener`;
   const found = document.querySelector<HTMLElement>(row < 0 ? "#garden-title" : control);
   if (isFocused) found?.focus({ preventScroll: true });
   if (found || !isFocused) garden.target.value = undefined;
@@ -219,27 +267,41 @@ function indexAt(target: EventTarget | null): number {
 function click(event: MouseEvent): void {
   const index = indexAt(event.target);
   const plant = garden.list.value.plants[index];
-  if (!plant) return;
-  if (selection.isOn.value) {
-    focusRow(index);
+  const target = event.target as Element;
+  if (!plant || target.closest("#edit")) return;
+  const isBox = target.closest(".box") !== null;
+  const isSelecting = isBox || event.shiftKey || event.ctrlKey || event.metaKey;
+  if (isSelecting && garden.canWrite.value) {
     selection.togglePlant(index, event.shiftKey);
-  } else go({ plant: plant.id });
+    focusRow(index);
+  } else if (!isBox) {
+    closeAdd();
+    go({ plant: plant.id });
+  }
+}
+
+/** Selects the focused row, or all rows up to it. */
+export function selectFocused(isRange: boolean): void {
+  const index = indexAt(document.activeElement);
+  if (index < 0) focusFirstRow();
+  else selection.togglePlant(index, isRange);
 }
 
 function press(event: KeyboardEvent): void {
   const { plants } = garden.list.value;
-  const isSelecting = selection.isOn.value;
   const index = indexAt(event.target);
   const plant = plants[index];
+  if (!plant || (event.target as Element).closest("#edit")) return;
+  const canWrite = garden.canWrite.value;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === "Escape") stopSelecting();
-  else if (step) {
+  if (step) {
     event.preventDefault();
     const next = index + step;
-    if (isSelecting && event.shiftKey && plants[next]) selection.setRange(index, next, true);
+    if (canWrite && event.shiftKey && plants[next]) selection.extend(index, next);
     if (next < 0) focus("filter");
     else focusRow(next);
-  } else if (event.key === "Delete" && plant && !isSelecting && garden.canWrite.value) {
-    void card.delete(plant);
+  } else if (event.key === "Delete" && canWrite) {
+    if (selection.size.value > 0) void selection.delete();
+    else void editor.delete(plant);
   }
 }

@@ -8,8 +8,8 @@ import type { ListedPlant } from "./plant-list.ts";
 import { countPlants, describePlants, isFiltered } from "./words.ts";
 
 /** Changing more than this many plants needs a confirmation. */
-const unconfirmedMax = 100;
-const undoable = "You can undo this until you dismiss the message that follows, or leave the page.";
+const unconfirmedMax = 1_000;
+const undoable = "You can undo it for as long as this page is open.";
 /** How many plants the service changes or deletes in one request. */
 const changedAtOnce = 10_000;
 
@@ -21,8 +21,6 @@ class Change {
 }
 
 export class Selection {
-  /** Whether rows are checkboxes now. */
-  readonly isOn = signal(false);
   /** As they were when somebody selected them. */
   readonly plants = signal<ReadonlyMap<bigint, Plant>>(new Map());
   readonly size = computed(() => this.plants.value.size);
@@ -37,18 +35,16 @@ export class Selection {
   #anchor: bigint | undefined;
 
   constructor(readonly garden: Garden) {
-    // Another list has other plants.
-    computed(() => garden.list.value.query).subscribe(() => this.clear());
+    // Another list has other plants. The same ones in another order stay selected.
+    const shown = computed(() => {
+      const { tag, q } = garden.list.value.query;
+      return JSON.stringify([tag, q]);
+    });
+    shown.subscribe(() => this.clear());
   }
 
   has({ id }: Pick<Plant, "id">): boolean {
     return this.plants.value.has(id);
-  }
-
-  /** Starts or stops selecting. */
-  toggle(): void {
-    this.isOn.value = !this.isOn.value;
-    this.clear();
   }
 
   clear(): void {
@@ -64,10 +60,15 @@ export class Selection {
     const from = isRange ? plants.findIndex(({ id }) => id === this.#anchor) : -1;
     const anchor = plants[from];
     const isSelected = anchor ? this.has(anchor) : !this.has(plant);
-    this.setRange(anchor ? from : index, index, isSelected);
+    this.#setRange(anchor ? from : index, index, isSelected);
   }
 
-  setRange(from: number, to: number, isSelected: boolean): void {
+  /** Selects a plant and the one next to it. */
+  extend(from: number, to: number): void {
+    this.#setRange(from, to, true);
+  }
+
+  #setRange(from: number, to: number, isSelected: boolean): void {
     const { plants } = this.garden.list.value;
     this.#set(plants.slice(Math.min(from, to), Math.max(from, to) + 1), isSelected);
     this.#anchor = plants[to]?.id;
@@ -82,7 +83,7 @@ export class Selection {
     this.plants.value = selected;
   }
 
-  /** What the button that selects all plants says. */
+  /** What the box that selects all plants says. */
   get allLabel(): string {
     if (this.isAll.value) return "Select none";
     const { list, summary } = this.garden;
@@ -99,8 +100,9 @@ export class Selection {
     const isAll = this.isAll.value;
     this.clear();
     if (isAll) return;
-    await this.changing.run(() => this.garden.loadAll(() => this.isOn.value));
-    if (!this.isOn.value || !list.isComplete || list !== this.garden.list.value) return;
+    const isShown = () => list === this.garden.list.value;
+    await this.changing.run(() => this.garden.loadAll(isShown));
+    if (!isShown() || !list.isComplete) return;
     list.admit();
     this.#set(list.plants, true);
   }
@@ -121,7 +123,7 @@ export class Selection {
     const selected = [...this.plants.value.values()].map((plant) => now.get(plant.id) ?? plant);
     const others = selected.filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
-    const verb = tag === "" ? "Remove the tag of" : "Change the tag of";
+    const verb = tag === "" ? "Remove the tag of" : "Move";
     const { done, unknown } = await this.#change(verb, others, (change) =>
       this.#setTag(others, tag, change),
     );
@@ -182,7 +184,7 @@ export class Selection {
     await this.changing.run(async () => {
       try {
         await work(change);
-        this.toggle();
+        this.clear();
         const missed = plants.length - done.length;
         if (missed === 0) return;
         const which = `${renderCount(missed)} of these plants`;
@@ -197,32 +199,33 @@ export class Selection {
   }
 
   async #confirm(verb: string): Promise<boolean> {
-    const isWhole = this.isAll.value && !isFiltered(this.garden.list.value.query);
     const size = this.size.value;
-    if (size <= unconfirmedMax && !isWhole) return true;
+    if (size <= unconfirmedMax) return true;
     const plants = renderCount(size, "plant");
+    const isWhole = this.isAll.value && !isFiltered(this.garden.list.value.query);
     const title = isWhole ? `${verb} the whole garden?` : `${verb} ${plants}?`;
     return confirm(title, undoable, `${verb} ${plants}`);
   }
 
   /** The selected plants, except for the ones that somebody else has changed since. */
   async #readUnchanged(): Promise<Plant[]> {
-    const list = this.garden.list.value;
+    const { tag, q } = this.garden.list.value.query;
     const selected = this.plants.value;
-    const isSelected = ({ id }: Plant) => selected.has(id);
-    const after = list.plants[list.plants.findIndex(isSelected) - 1]?.id;
-    // It may be further than what is loaded.
-    const last = [...selected.keys()].reduce((a, b) => (list.isBefore(a, b) ? b : a));
+    const ids = [...selected.keys()].sort((a, b) => (a < b ? -1 : 1));
+    const [first] = ids;
+    const last = ids.at(-1);
+    if (first === undefined || last === undefined) return [];
+    const after = first > -(2n ** 63n) ? first - 1n : undefined;
     const limit = selected.size > pageSize ? pageSizeMax : pageSize;
-    const found: Plant[] = [];
-    for await (const page of this.garden.api.listPages(list.query, { after, limit })) {
+    const found = new Map<bigint, Plant>();
+    for await (const page of this.garden.api.listPages({ tag, q }, { after, limit })) {
       for (const plant of page) {
         const known = selected.get(plant.id);
-        if (known && isSame(plant, known)) found.push(plant);
+        if (known && isSame(plant, known)) found.set(plant.id, plant);
       }
       const end = page.at(-1)?.id;
-      if (end !== undefined && !list.isBefore(end, last)) break;
+      if (end !== undefined && end >= last) break;
     }
-    return found;
+    return [...found.values()];
   }
 }

@@ -2,10 +2,10 @@
 import { effect, untracked } from "@preact/signals";
 import { Activity } from "./activity.ts";
 import { followAddress, place } from "./address.ts";
-import { Card } from "./card.ts";
+import { Editor } from "./editor.ts";
 import { Feed } from "./feed.ts";
 import { Garden } from "./garden.ts";
-import { dismissUndo } from "./message.ts";
+import { forgetUndo } from "./message.ts";
 import { Selection } from "./selection.ts";
 import { Session } from "./session.ts";
 import { shareToken, tabStorage } from "./shared-token.ts";
@@ -15,7 +15,7 @@ export const session = new Session({ url: new URL(".", document.baseURI).href },
 export const { api } = session;
 export const garden = new Garden(api);
 export const selection = new Selection(garden);
-export const card = new Card(garden);
+export const editor = new Editor(garden);
 export const activity = new Activity(api);
 export const transfers = new Transfers(garden);
 
@@ -24,13 +24,13 @@ export function start(): void {
   const feed = new Feed(api, {
     onEvents(events) {
       activity.add(events, garden.list.value.plants);
-      card.follow(events);
+      editor.follow(events);
       garden.follow(events);
     },
     isBusy: () => api.isWriting || garden.isLoading,
     onMissed() {
       // After a restored backup, other plants may have the ids.
-      dismissUndo();
+      forgetUndo();
       void activity.toggle(false);
       void garden.refresh();
     },
@@ -44,7 +44,7 @@ export function start(): void {
   effect(() => {
     const { plant, ...query } = place.value;
     untracked(() => {
-      void card.show(plant);
+      void editor.open(plant);
       garden.show(query);
     });
   });

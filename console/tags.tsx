@@ -4,14 +4,12 @@ import { useRef } from "preact/hooks";
 import { renderCount } from "../src/shared/text.ts";
 import { go } from "./address.ts";
 import type { TagCount } from "./api.ts";
+import { compareTexts } from "./order.ts";
 import { Button } from "./parts.tsx";
 import { garden } from "./state.ts";
 
 const fewMax = 12;
 const manyMax = 400;
-
-/** `bed 2` before `bed 11`. */
-const collator = new Intl.Collator("en", { numeric: true });
 
 export function Tags() {
   const areAllShown = useSignal(false);
@@ -67,6 +65,6 @@ function sortTags(fixed: readonly TagCount[]): TagCount[] {
   const places = new Map(fixed.map(({ tag }, index) => [tag, index]));
   const placeOf = ({ tag }: TagCount) => places.get(tag) ?? fixed.length;
   return (garden.summary.value?.tags ?? []).toSorted(
-    (a, b) => placeOf(a) - placeOf(b) || b.plants - a.plants || collator.compare(a.tag, b.tag),
+    (a, b) => placeOf(a) - placeOf(b) || b.plants - a.plants || compareTexts(a.tag, b.tag),
   );
 }

@@ -1,11 +1,12 @@
-/** What stays in view while the list scrolls: the search, the order, and the selection. */
-import { signal, useSignal } from "@preact/signals";
+/** What stays in view while the list scrolls: the search, and what can be done to plants. */
+import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { renderCount } from "../src/shared/text.ts";
+import { closeAdd, isAdding, openAdd } from "./add-form.tsx";
 import { go, place } from "./address.ts";
-import { Button, focus, focusSoon, Key, onEscape, onText } from "./parts.tsx";
-import { focusFirstRow, stopSelecting } from "./plant-rows.tsx";
-import { garden, selection } from "./state.ts";
+import { Button, focus, onEscape, onText } from "./parts.tsx";
+import { focusFirstRow } from "./plant-rows.tsx";
+import { garden, selection, transfers } from "./state.ts";
 import { isFiltered } from "./words.ts";
 
 /** How long somebody who types pauses before the service searches. */
@@ -40,6 +41,7 @@ export function showAll(): void {
 function press(event: KeyboardEvent): void {
   if (event.key === "Enter") search();
   if (event.key === "Escape") {
+    event.stopPropagation();
     if (typed.value !== "" || isFiltered(place.value)) showAll();
     else (event.currentTarget as HTMLElement).blur();
   }
@@ -48,52 +50,23 @@ function press(event: KeyboardEvent): void {
   focusFirstRow();
 }
 
+export function stopSelecting(): void {
+  if (selection.size.value === 0) return;
+  const isInside = document.activeElement?.closest("#selection") !== null;
+  selection.clear();
+  if (isInside) focusFirstRow();
+}
+
 export function Toolbar() {
   const { q } = place.value;
-  const { list, isComing, canWrite } = garden;
-  const isNewest = list.value.query.order === "desc";
   // A later effect could undo what was typed since.
   useLayoutEffect(() => {
     if (toQ(typed.peek()) !== q) typed.value = q ?? "";
   }, [q]);
   return (
     <div id="toolbar" class="toolbar">
-      <div class="filter">
-        <label class="unseen" for="filter">
-          Find by name, tag or id
-        </label>
-        <input
-          id="filter"
-          type="search"
-          placeholder="Name, tag or id"
-          maxLength={100}
-          autocomplete="off"
-          spellcheck={false}
-          value={typed.value}
-          onInput={onText(type)}
-          onKeyDown={press}
-        />
-        <Key name="/" />
-      </div>
-      <Button
-        id="newest"
-        aria-pressed={isNewest}
-        onClick={() => go({ order: isNewest ? undefined : "desc" })}>
-        <span>
-          Newest<span class="if-wide"> first</span>
-        </span>
-      </Button>
-      {canWrite.value && (
-        <Button
-          id="select"
-          aria-pressed={selection.isOn.value}
-          onClick={() => selection.toggle()}
-          shortcut="x"
-          label="Select"
-        />
-      )}
-      {selection.isOn.value && <SelectionBar />}
-      {isComing.value && (
+      {selection.size.value > 0 ? <SelectionBar /> : <SearchBar />}
+      {garden.isComing.value && (
         <div id="busy" class="busy" role="status">
           <span class="unseen">Loading plants</span>
         </div>
@@ -102,65 +75,110 @@ export function Toolbar() {
   );
 }
 
+function SearchBar() {
+  const isRunning = transfers.isRunning.value;
+  return (
+    <div class="bar">
+      <div class="filter">
+        <label class="unseen" for="filter">
+          Find by name, tag or id
+        </label>
+        <input
+          id="filter"
+          type="search"
+          placeholder="Search names, tags and ids"
+          maxLength={100}
+          autocomplete="off"
+          spellcheck={false}
+          value={typed.value}
+          onInput={onText(type)}
+          onKeyDown={press}
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </div>
+      {garden.canWrite.value && (
+        <Button id="choose-file" disabled={isRunning} onClick={chooseFile} label="Import" />
+      )}
+      <Button id="export" disabled={isRunning} onClick={() => transfers.export(download)}>
+        Export
+      </Button>
+      {garden.canWrite.value && (
+        <Button
+          id="open-add"
+          class="primary"
+          aria-expanded={isAdding.value}
+          onClick={isAdding.value ? closeAdd : openAdd}
+          shortcut="n">
+          <span>
+            Add<span class="if-wide"> a plant</span>
+          </span>
+        </Button>
+      )}
+    </div>
+  );
+}
+
+export function chooseFile(): void {
+  document.getElementById("import-file")?.click();
+}
+
+function download(file: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  // The browser may not have read it yet.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function SelectionBar() {
   const { changing } = selection;
-  const isTagging = useSignal(false);
-  const size = selection.size.value;
-  const toggleForm = () => {
-    isTagging.value = !isTagging.value;
-    focusSoon("new-tag");
-  };
   return (
     <div
       id="selection"
-      class="selection"
+      class="bar selection"
       role="group"
       aria-label="Selected plants"
-      onKeyDown={onEscape(stopSelecting)}>
+      onKeyDown={onEscape((event) => {
+        event.stopPropagation();
+        stopSelecting();
+      })}>
       <p id="selection-note" role="status">
-        {renderCount(size)} selected
+        {renderCount(selection.size.value)} selected
       </p>
-      <Button id="select-all" task={changing} onClick={() => selection.toggleAll()}>
-        {selection.allLabel}
-      </Button>
-      {size > 0 && (
-        <>
-          <Button
-            id="tag-selected"
-            aria-expanded={isTagging.value}
-            task={changing}
-            onClick={toggleForm}
-            label="Change the tag"
-          />
-          <Button
-            id="delete-selected"
-            class="danger"
-            task={changing}
-            onClick={() => selection.delete()}
-            label={`Delete ${renderCount(size, "plant")}`}
-          />
-        </>
-      )}
-      <Button id="select-done" onClick={stopSelecting} label="Done" />
-      {size > 0 && isTagging.value && <TagForm />}
+      <MoveForm />
+      <Button
+        id="export-selected"
+        disabled={transfers.isRunning.value}
+        onClick={() => transfers.export(download, [...selection.plants.value.values()])}
+        label="Export"
+      />
+      <Button
+        id="delete-selected"
+        class="danger"
+        task={changing}
+        onClick={() => selection.delete()}
+        label="Delete"
+      />
+      <Button id="select-done" onClick={stopSelecting} shortcut="Esc" label="Done" />
     </div>
   );
 }
 
 /** Gives all selected plants the same tag. */
-function TagForm() {
+function MoveForm() {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
     void selection.changeTag(String(fields.get("tag")));
   };
   return (
-    <form class="tag-form" autocomplete="off" noValidate onSubmit={submit}>
-      <label for="new-tag">New tag</label>
-      <input id="new-tag" name="tag" list="known-tags" placeholder="none" />
-      <Button id="tag-button" class="primary" type="submit" task={selection.changing}>
-        {`Change ${renderCount(selection.size.value, "plant")}`}
-      </Button>
+    <form id="move" class="move" autocomplete="off" noValidate onSubmit={submit}>
+      <label class="unseen" for="new-tag">
+        New tag, or empty for none
+      </label>
+      <input id="new-tag" name="tag" list="known-tags" placeholder="Move to a tag…" />
+      <Button id="move-button" type="submit" task={selection.changing} label="Move" />
     </form>
   );
 }

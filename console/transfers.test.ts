@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
 import { Garden } from "./garden.ts";
-import { dismissUndo, message, nextUndo, notice, undo } from "./message.ts";
+import { forgetUndo, message, nextUndo, notice, undo } from "./message.ts";
 import { Transfers } from "./transfers.ts";
 
 const { openGarden, makeGarden, fetch } = openState();
@@ -31,7 +31,7 @@ const manyPlants = new File([["name", ...manyRows].join("\n")], "many.csv");
 async function importMany(
   meet: (path: string, send: () => Promise<Response>, signal: AbortSignal) => Promise<Response>,
 ) {
-  dismissUndo();
+  forgetUndo();
   const token = await makeGarden([]);
   const api = new Api({
     url,

@@ -5,7 +5,7 @@ import type { Importer } from "../client/files/importer.ts";
 import type { RefusedRow, ValidRow } from "../client/files/rows.ts";
 import { Stop } from "../client/files/stop.ts";
 import { renderCount } from "../src/shared/text.ts";
-import { describeError, makeIdempotencyKey, type Query } from "./api.ts";
+import { describeError, makeIdempotencyKey, type Plant, type Query } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import { announcement, type Message, message, offerUndo } from "./message.ts";
 import { describeBounds, describeVersion } from "./words.ts";
@@ -152,20 +152,30 @@ export class Transfers {
     this.#newKeys.set(contentKey, `${contentKey}-${makeIdempotencyKey()}`);
   }
 
-  /** Browsers keep blobs outside of the page's memory, so each page becomes one at once. */
-  async export(download: (file: Blob, name: string) => void): Promise<void> {
-    const { query } = this.garden.list.value;
+  /**
+   * Exports the list, or only these of its plants. Browsers keep blobs outside of the page's memory,
+   * so each page becomes one at once.
+   */
+  async export(
+    download: (file: Blob, name: string) => void,
+    selected?: readonly Plant[],
+  ): Promise<void> {
+    const { request } = this.garden.list.value;
     await this.#run("Export", async (showProgress, stop) => {
       const { PlantRenderer } = await loadFiles();
       const renderer = new PlantRenderer("csv");
       const parts = [new Blob([renderer.header()])];
       let exported = 0;
-      for await (const page of this.garden.api.listPages(query, { signal: stop.asked })) {
+      const pages = selected
+        ? [selected]
+        : this.garden.api.listPages(request, { signal: stop.asked });
+      for await (const page of pages) {
         parts.push(new Blob([renderer.page(page)]));
         exported += page.length;
         showProgress(`${renderCount(exported, "plant")} so far`);
       }
-      download(new Blob(parts, { type: "text/csv" }), nameFile(query));
+      const name = selected ? "selected-plants.csv" : nameFile(request);
+      download(new Blob(parts, { type: "text/csv" }), name);
       const note = `Exported ${renderCount(exported, "plant")}. ${renderer.warning ?? ""}`.trim();
       return { note, actions: [] };
     });

@@ -99,10 +99,14 @@ export function describeTime(at: string): string {
   });
 }
 
-/** Who changed or deleted a plant, if its last event says so. */
-export function describeChange(isGone: boolean, event: PlantEvent | undefined): Message {
-  const what = `${isGone ? "deleted" : "changed"} this plant`;
-  const isKnown = event && (event.type === "plant.deleted") === isGone;
-  if (!isKnown) return `Somebody ${what} in the meantime.`;
-  return message`${event.user} ${[`${what} (${describeTime(event.at)})`]}.`;
+/** What somebody did to a plant, from what it was and what it is. */
+export function describeVerb(before: Plant, after: Plant): string {
+  if (before.tag === after.tag) return "renamed";
+  return before.name === after.name ? "moved" : "changed";
+}
+
+/** `bob deleted it (2:04 PM).`, or `Somebody renamed it.` if it was too long ago to know. */
+export function describeWho(event: PlantEvent | undefined, verb: string): Message {
+  if (!event) return `Somebody ${verb} it.`;
+  return message`${event.user} ${[`${verb} it (${describeTime(event.at)})`]}.`;
 }

@@ -1,7 +1,7 @@
 /** The console's state without a browser, on the real service without its socket. */
 import { Api } from "../console/api.ts";
 import { Garden } from "../console/garden.ts";
-import { dismissUndo } from "../console/message.ts";
+import { forgetUndo } from "../console/message.ts";
 import { describeSize } from "../console/words.ts";
 import type { NewToken } from "../src/auth/opaque-token.ts";
 import { openService } from "./contract/garden.ts";
@@ -35,7 +35,7 @@ export function openState() {
     const api = new Api({ url, token: await makeGarden(plants), fetch });
     const garden = new Garden(api);
     const { list } = garden;
-    dismissUndo();
+    forgetUndo();
     garden.show(query);
     await until(() => list.value.isLoaded || list.value.error.value !== undefined);
     return {

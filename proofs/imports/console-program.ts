@@ -4,7 +4,7 @@
  */
 import { Api } from "../../console/api.ts";
 import { Garden } from "../../console/garden.ts";
-import { dismissUndo, nextUndo, notice, undo } from "../../console/message.ts";
+import { forgetUndo, nextUndo, notice, undo } from "../../console/message.ts";
 import { Transfers } from "../../console/transfers.ts";
 import { toText, until } from "../../test/open-state.ts";
 
@@ -20,7 +20,7 @@ function reply(text: string): void {
 }
 
 async function importFile(path: string): Promise<void> {
-  dismissUndo();
+  forgetUndo();
   await transfers.preview(new File([Bun.file(path)], "plants.csv"));
   press("Add");
   await until(() => !transfers.isRunning.value);

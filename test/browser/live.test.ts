@@ -19,7 +19,7 @@ function readView(page: Page): Promise<(string | number)[][]> {
   return page.evaluate(() =>
     [...document.querySelectorAll("#rows .row")]
       .map((row): [string, number] => [
-        row.querySelector(".number")?.textContent ?? "",
+        row.querySelector(":scope > .number")?.textContent ?? "",
         Math.round(row.getBoundingClientRect().top),
       ])
       .filter(([, top]) => top > 0 && top < innerHeight),
@@ -34,8 +34,9 @@ testGarden(
     const { store: carol } = await makeClient(service, { user: "carol", garden });
     await bob.create({ name: "Fern", tag: "shade" });
     await bob.create({ name: "Ivy" });
-    await page.waitForSelector("#rows .row:has-text('Ivy')");
     await waitForTitle(page, "7 plants");
+    await page.click("#news:text-is('2 new plants')");
+    await page.waitForSelector("#rows .row:has-text('Ivy')");
     await page.focus(".opener:has-text('Ficus')");
     const before = await readView(page);
     await carol.put(2, { name: "Ficus elastica", tag: "hall" });
@@ -58,7 +59,8 @@ testGarden(
     expect(await page.locator("#activity time").first().textContent()).toMatch(/^\d+:\d\d [AP]M$/);
     await inspect(page, "activity");
     await page.click("#activity a:text-is('Ficus elastica')");
-    await page.waitForSelector("#plant-title:has-text('Ficus elastica')");
+    await page.waitForSelector("#edit-name:focus");
+    expect(await page.inputValue("#edit-name")).toBe("Ficus elastica");
   },
 );
 
@@ -66,7 +68,9 @@ testGarden(
   "nothing moves what is in view: others' new plants wait behind a button",
   { plants: Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" })) },
   async ({ page, store: bob }) => {
-    await page.click("#newest");
+    await page.click("#sort-id");
+    await page.waitForSelector("[aria-sort=ascending] #sort-id");
+    await page.click("#sort-id");
     await page.waitForSelector(".row:has-text('Fig 300')");
     await bob.create({ name: "Ivy" });
     await page.waitForSelector("#news:text-is('1 new plant')");
@@ -74,8 +78,8 @@ testGarden(
 
     // In the middle of the list, with the pointer on a row.
     await page.mouse.move(400, 500);
-    await page.mouse.wheel(0, 6_000);
-    await page.waitForFunction(() => scrollY === 6_000);
+    await page.mouse.wheel(0, 4_000);
+    await page.waitForFunction(() => scrollY === 4_000);
     const before = await readView(page);
     const [inView] = before[3] ?? [];
     await bob.create({ name: "Moss" });
@@ -107,6 +111,7 @@ testGarden(
     await inspect(page, "offline");
     await store.create({ name: "Ivy", tag: "wall" });
     const next = await FaultyProxy.open(service.url, proxy.port);
+    await page.click("#news");
     await page.waitForSelector(".row:has-text('Ivy')");
     await page.waitForSelector("#offline", { state: "detached" });
     await waitForTitle(page, "6 plants");

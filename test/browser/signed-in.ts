@@ -69,20 +69,26 @@ export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
   }, isHidden);
 }
 
-/** The names that the page shows now, in its order. */
+/** The names that the page shows now, in its order. The row that is being edited has none. */
 export function shownNames(page: Page): Promise<string[]> {
-  return page.locator("#rows .name").allTextContents();
+  return page.locator("#rows .row > .name").allTextContents();
 }
 
-export async function openCard(page: Page, name: string): Promise<void> {
-  await page.click(`.row:has-text('${name}')`);
-  await page.waitForSelector("#plant[open]");
+/** Opens the fields of a plant in its row. */
+export async function edit(page: Page, name: string): Promise<void> {
+  await page.click(`#rows .row:has-text('${name}') > .name`);
+  await page.waitForSelector("#edit-name:focus");
+}
+
+/** Checks the boxes of plants. */
+export async function select(page: Page, ...names: readonly string[]): Promise<void> {
+  for (const name of names) await page.click(`#rows .row:has-text('${name}') .box`);
 }
 
 /** Deletes plants one by one. Each deletion has been sent when this returns. */
 export async function deletePlants(page: Page, ...names: readonly string[]): Promise<void> {
   for (const name of names) {
-    await openCard(page, name);
+    await edit(page, name);
     await page.click("#plant-delete");
     await page.waitForSelector(`#undo:has-text('“${name}” was deleted.')`);
   }
@@ -91,6 +97,11 @@ export async function deletePlants(page: Page, ...names: readonly string[]): Pro
 /** Waits for the title, which says how many plants are shown. */
 export async function waitForTitle(page: Page, title: string): Promise<void> {
   await page.waitForSelector(`#garden-title:text-is('${title}')`);
+}
+
+/** As the console sorts them. */
+export function sortNames(plants: readonly PlantDraft[]): string[] {
+  return plants.map(({ name }) => name).sort(new Intl.Collator("en").compare);
 }
 
 export const somePlants = [

@@ -69,6 +69,7 @@ export const webPages: readonly Operation[] = [
     name: "readConsole",
     method: "GET",
     path: "/",
+    parameters: { plant: { in: "query", schema: v.string(), description: "A plant to open." } },
     run: async ({ request }) => pageReply(await loadConsole(), consolePolicy, request.headers),
   },
   {
