@@ -15,6 +15,9 @@ export const place = signal<Place>({});
 
 const columns: readonly (string | null)[] = ["name", "tag", "id"] satisfies Column[];
 
+/** What to do once the browser has gone back, which takes it a moment. Absent unless it is going. */
+let afterBack: (() => void)[] | undefined;
+
 /** Follows Back, Forward, links and edits of the address. */
 export function followAddress(): void {
   const read = () => {
@@ -28,7 +31,12 @@ export function followAddress(): void {
       plant: toId(fields.get("plant") ?? ""),
     };
   };
-  addEventListener("popstate", read);
+  addEventListener("popstate", () => {
+    read();
+    const waiting = afterBack ?? [];
+    afterBack = undefined;
+    for (const goOn of waiting) goOn();
+  });
   // A link to a plant is easier to write as a query: `/?plant=7`.
   const plant = new URLSearchParams(location.search).get("plant");
   if (plant !== null) history.replaceState(null, "", `${location.pathname}#plant=${plant}`);
@@ -37,9 +45,14 @@ export function followAddress(): void {
 
 /** Changes a part of the place. If Back leads there, it goes back instead. */
 export function go(change: Place, isNewStep = true): void {
+  if (afterBack) {
+    afterBack.push(() => go(change, isNewStep));
+    return;
+  }
   const there = toHash(change);
   if (there === location.hash) return;
   if (isNewStep && history.state?.before === there) {
+    afterBack = [];
     history.back();
     return;
   }
