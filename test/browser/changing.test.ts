@@ -303,7 +303,7 @@ testGarden(
   async ({ page, store, stored }) => {
     await setHidden(page, true);
     await store.delete(1);
-    await edit(page, "Monstera");
+    await page.click("#rows .row:has-text('Monstera') > .name");
     await page.waitForSelector("#finding:has-text(' deleted it (')");
     await page.click("#keep-theirs:text-is('Leave it deleted')");
     await page.waitForSelector("#edit", { state: "detached" });
