@@ -39,7 +39,9 @@ export function followAddress(): void {
   });
   // A link to a plant is easier to write as a query: `/?plant=7`.
   const plant = new URLSearchParams(location.search).get("plant");
-  if (plant !== null) history.replaceState(null, "", `${location.pathname}#plant=${plant}`);
+  if (plant !== null) {
+    history.replaceState(null, "", `${location.pathname}#${new URLSearchParams({ plant })}`);
+  }
   read();
 }
 

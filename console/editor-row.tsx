@@ -9,7 +9,7 @@ import { editor, garden } from "./state.ts";
 export function EditorRow() {
   const { form, editing, deleting } = editor;
   const { base, finding } = editing.value ?? {};
-  // Also when the list has loaded, and the fields move to their row.
+  // Runs again when the list has loaded and the fields move from above it into their row.
   useLayoutEffect(() => document.getElementById("edit-name")?.focus(), []);
   if (!base) return null;
   const canWrite = garden.canWrite.value;

@@ -101,6 +101,13 @@ describe("a garden", () => {
     expect(garden.list.value.order).toEqual({ by: "name", isDown: false });
   });
 
+  test("leaves more than 10,000 plants by id, whatever they are to be sorted by", async () => {
+    const names = Array.from({ length: 10_001 }, (_, index) => `Fig ${10_001 - index}`);
+    const { garden, shown } = await openGarden(names, { sort: "name" });
+    expect(garden.list.value.order).toEqual({ by: "id", isDown: false });
+    expect([shown()[0], garden.isSortable.value]).toEqual(["Fig 10001", false]);
+  });
+
   test("can undo that a plant was added, unless somebody has changed it since", async () => {
     const { api, garden, stored } = await openGarden([]);
     for (const name of ["Fern", "Ivy"]) garden.showAdded(await api.create({ name }));

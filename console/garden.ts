@@ -256,7 +256,7 @@ export class Garden {
         if (error instanceof Conflict) return void notify(describeKept(saved));
         throw error;
       }
-      return message`“${before.name}” is as it was.`;
+      return message`The change of “${before.name}” was undone.`;
     });
   }
 

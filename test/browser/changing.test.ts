@@ -213,7 +213,7 @@ testGarden(
     await page.waitForSelector(".chip:has-text('kitchen 2')");
     expect(await store.get(5)).toMatchObject({ name: "Ocimum sanctum", tag: "kitchen" });
     await page.keyboard.press("z");
-    await page.waitForSelector("#notice:has-text('“Ocimum basilicum” is as it was.')");
+    await page.waitForSelector("#notice:has-text('The change of “Ocimum basilicum” was undone.')");
     expect(await store.get(5)).toMatchObject({ name: "Ocimum basilicum", tag: "herbs" });
   },
 );
