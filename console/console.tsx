@@ -76,7 +76,7 @@ function Page() {
         <KeysDialog />
       </main>
       <footer class="footer">
-        {session.isSignedIn.value && (
+        {session.isSignedIn.value && garden.list.value.isLoaded && (
           <Button
             id="open-keys"
             class="link if-keys"

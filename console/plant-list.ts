@@ -186,7 +186,12 @@ export class PlantList {
   /** Puts new plants between the others, which keep their order. */
   #insert(plants: readonly ListedPlant[], added: readonly Plant[]): ListedPlant[] {
     const compare = makeCompare(this.order);
-    const rest = added.toSorted(compare).reverse();
+    const sorted = added.toSorted(compare);
+    const [first] = sorted;
+    const end = plants.at(-1);
+    // Like every page of a list by id.
+    if (!first || !end || compare(end, first) < 0) return [...plants, ...sorted];
+    const rest = sorted.reverse();
     const merged: ListedPlant[] = [];
     for (const plant of plants) {
       for (let next = rest.at(-1); next && compare(next, plant) < 0; next = rest.at(-1)) {

@@ -9,13 +9,13 @@ import type { Whole } from "../client/types.ts";
 import { AddForm, closeAdd, isAdding } from "./add-form.tsx";
 import { go } from "./address.ts";
 import { EditorRow } from "./editor-row.tsx";
-import { Button, focus } from "./parts.tsx";
+import { focus } from "./parts.tsx";
 import type { ListedPlant } from "./plant-list.ts";
 import { editor, garden, selection } from "./state.ts";
 import { TableHead } from "./table-head.tsx";
 
 /** How many rows to render beyond each edge of the window. */
-const overscan = 12;
+const overscan = 8;
 /** How close to the window the end of the list gets before the next page loads. */
 const loadAheadRows = 40;
 
@@ -170,10 +170,11 @@ function Row({ plant, place, top, isTabbed }: RowProps & { isTabbed: boolean }) 
   const { id, goneBecause = "" } = plant;
   const { name, tag }: Whole<"name" | "tag"> = plant;
   const isSelected = selection.has(plant);
+  const isFresh = garden.fresh.value.has(id);
   const tabIndex = isTabbed ? 0 : -1;
   return (
     <div
-      class={`row ${goneBecause} ${garden.fresh.value.has(id) ? "fresh" : ""}`}
+      class={`row ${goneBecause} ${isFresh ? "fresh" : ""} ${isSelected ? "selected" : ""}`}
       role="row"
       title={tag === "" ? name : `${name}\n${tag}`}
       aria-rowindex={place + 2}
@@ -188,9 +189,10 @@ function Row({ plant, place, top, isTabbed }: RowProps & { isTabbed: boolean }) 
         )}
       </span>
       <span class="name" role="cell">
-        <Button class="opener" tabIndex={tabIndex}>
+        {/* Not a Button: hundreds of rows are drawn while somebody scrolls. */}
+        <button class="opener" type="button" tabIndex={tabIndex}>
           <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>
-        </Button>
+        </button>
       </span>
       <span class="tag" role="cell">
         {tag !== "" && <bdi class="label">{tag}</bdi>}
