@@ -68,6 +68,10 @@ export function PlantRows() {
   const drawn = useRef(plants);
   const focusedId = drawn.current[indexAt(document.activeElement)]?.id;
   const editedId = editor.editing.value?.base.id;
+  // Read here once instead of by every row, of which hundreds are drawn while somebody scrolls.
+  const canWrite = garden.canWrite.value;
+  const selected = selection.plants.value;
+  const fresh = garden.fresh.value;
   // Measured before the rows change: what is in view stays where it is.
   const shift = plants === drawn.current ? 0 : findShift(drawn.current, plants);
   drawn.current = plants;
@@ -126,7 +130,16 @@ export function PlantRows() {
           const plant = plants[place] as ListedPlant;
           const props = { plant, place, top: place * height };
           if (plant.id === editedId) return <EditedRow key={plant.id} {...props} />;
-          return <Row key={plant.id} {...props} isTabbed={place === tabbed} />;
+          return (
+            <Row
+              key={plant.id}
+              {...props}
+              isTabbed={place === tabbed}
+              isSelectable={canWrite}
+              isSelected={selected.has(plant.id)}
+              isFresh={fresh.has(plant.id)}
+            />
+          );
         })}
       </div>
     </div>
@@ -165,12 +178,18 @@ function EditedRow({ place, top }: RowProps) {
   );
 }
 
+interface PlainRowProps extends RowProps {
+  readonly isTabbed: boolean;
+  readonly isSelectable: boolean;
+  readonly isSelected: boolean;
+  readonly isFresh: boolean;
+}
+
 /** The whole row is a button, except for its check box. */
-function Row({ plant, place, top, isTabbed }: RowProps & { isTabbed: boolean }) {
+function Row(props: PlainRowProps) {
+  const { plant, place, top, isTabbed, isSelectable, isSelected, isFresh } = props;
   const { id, goneBecause = "" } = plant;
   const { name, tag }: Whole<"name" | "tag"> = plant;
-  const isSelected = selection.has(plant);
-  const isFresh = garden.fresh.value.has(id);
   const tabIndex = isTabbed ? 0 : -1;
   return (
     <div
@@ -180,16 +199,16 @@ function Row({ plant, place, top, isTabbed }: RowProps & { isTabbed: boolean }) 
       aria-rowindex={place + 2}
       style={{ top: `${top}px` }}>
       <span class="box" role="cell">
-        {garden.canWrite.value && (
+        {isSelectable && (
           <input
             type="checkbox"
+            tabIndex={tabIndex}
             aria-label={`Select ${name}`}
-            {...{ tabIndex, checked: isSelected }}
+            checked={isSelected}
           />
         )}
       </span>
       <span class="name" role="cell">
-        {/* Not a Button: hundreds of rows are drawn while somebody scrolls. */}
         <button class="opener" type="button" tabIndex={tabIndex}>
           <bdi>{goneBecause === "deleted" ? <del>{name}</del> : name}</bdi>
         </button>
