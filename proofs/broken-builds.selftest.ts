@@ -120,7 +120,7 @@ broken(
     `if (command === "COMMIT") await ${storeEvents}; else`,
   ],
 );
-broken("serves requests first come, first served", byHeads, /took \d{4,} ms|the quiet user got/, [
+broken("serves requests first come, first served", byHeads, / took \d+ ms|the quiet user got/, [
   "limits/fair-queue.ts",
   "push(garden: string, item: Item): void {",
   'push(_garden: string, item: Item): void {\nconst garden = "";',
