@@ -26,11 +26,12 @@ function makeActivity(events: readonly PlantEvent[]) {
     },
   });
   const lines = () =>
-    activity.lines.value.map(({ user, count, isCut, plants }) => {
+    activity.lines.value.map(({ user, verb, movedTo, count, isCut, plants }) => {
       const changes = plants.map(({ plant, before }) =>
         before ? `${before.name}:${before.tag} → ${plant.name}:${plant.tag}` : plant.name,
       );
-      return `${user} ${count}${isCut ? "+" : ""} ${changes.join(", ")}`;
+      const what = movedTo === undefined ? changes.join(", ") : `to ${movedTo}`;
+      return `${user} ${verb} ${count}${isCut ? "+" : ""} ${what}`;
     });
   return { activity, lines, asked };
 }
@@ -44,33 +45,79 @@ test("a line has what one user did in a row, with the newest name and what it wa
     event(5, "replaced", "9 Moss", "carol", 5),
     event(6, "deleted", "2 Ivy", "carol", 5),
   ]);
-  await activity.toggle(true);
+  await activity.open();
   expect(lines()).toEqual([
-    "carol 1 Ivy",
-    "carol 1 Moss",
-    "carol 1 Fern: → Royal fern:pond",
-    "bob 2 Ivy, Fern",
+    "carol deleted 1 Ivy",
+    "carol changed 1 Moss",
+    "carol changed 1 Fern: → Royal fern:pond",
+    "bob added 2 Ivy, Fern",
   ]);
   // What the page had before says what changed, too.
   const moss = { id: 8n, name: "Moss", tag: "wall" };
   activity.add([event(7, "replaced", "8 Moss:pond", "dan", 9)], [moss]);
-  expect(lines()[0]).toBe("dan 1 Moss:wall → Moss:pond");
+  expect(lines()[0]).toBe("dan moved 1 Moss:wall → Moss:pond");
 });
 
-test("a count is whole or says that there may be more, and one click passes over an import", async () => {
-  const imported = Array.from({ length: 5_000 }, (_, index) =>
-    event(index + 2, "created", `${index + 2} Fig ${index}`),
-  );
+test("plants that were moved to one tag are a line with their number and the tag", async () => {
+  const { activity, lines } = makeActivity([
+    event(1, "created", "1 Fern:shade"),
+    event(2, "created", "2 Ivy:wall"),
+    event(3, "replaced", "1 Fern:hall", "carol"),
+    event(4, "replaced", "2 Ivy:hall", "carol"),
+    event(5, "replaced", "1 Fern:shade", "dan"),
+    event(6, "replaced", "2 Ivy:wall", "dan"),
+  ]);
+  await activity.open();
+  expect(lines()).toEqual([
+    "dan moved 2 Ivy:hall → Ivy:wall, Fern:hall → Fern:shade",
+    "carol moved 2 to hall",
+    "bob added 2 Ivy, Fern",
+  ]);
+});
+
+test("plants whose earlier state nobody knows were changed, whatever tag they have now", async () => {
+  const { activity, lines } = makeActivity([
+    event(1, "replaced", "1 Fern:hall"),
+    event(2, "replaced", "2 Ivy:hall"),
+  ]);
+  await activity.open();
+  expect(lines()).toEqual(["bob changed 2 Ivy, Fern"]);
+});
+
+const figs = (count: number) =>
+  Array.from({ length: count }, (_, at) => event(at + 2, "created", `${at + 2} Fig ${at}`));
+
+test("an import of 5,000 plants is counted exactly, without a click", async () => {
   const { activity, lines, asked } = makeActivity([
     event(1, "created", "1 Ivy", "alice"),
-    ...imported,
+    ...figs(5_000),
   ]);
-  await activity.toggle(true);
-  expect(lines()).toEqual(["bob 200+ Fig 4999, Fig 4998, Fig 4997"]);
-  await activity.showEarlier();
-  expect(lines()).toEqual(["bob 5000 Fig 4999, Fig 4998, Fig 4997", "alice 1 Ivy"]);
-  expect(asked).toHaveLength(7);
+  await activity.open();
+  expect(lines()).toEqual(["bob added 5000 Fig 4999, Fig 4998, Fig 4997", "alice added 1 Ivy"]);
+  expect(asked).toHaveLength(6);
   expect(activity.hasEarlier.value).toBe(false);
+});
+
+test("a longer import isn't counted to its end, and one click passes over it", async () => {
+  const { activity, lines } = makeActivity([event(1, "created", "1 Ivy", "alice"), ...figs(8_000)]);
+  await activity.open();
+  expect(lines()).toEqual(["bob added 5200+ Fig 7999, Fig 7998, Fig 7997"]);
+  await activity.showEarlier();
+  expect(lines()[1]).toBe("alice added 1 Ivy");
+});
+
+test("a line whose count isn't known yet waits until somebody asks for earlier ones", async () => {
+  const days = Array.from({ length: 20 }, (_, at) =>
+    event(at + 302, "created", `${at + 302} Moss ${at}`, `user ${at}`),
+  );
+  const { activity, lines } = makeActivity([
+    ...figs(300).map((each) => ({ ...each, seq: each.seq - 1 })),
+    ...days.map((each) => ({ ...each, seq: each.seq - 1 })),
+  ]);
+  await activity.open();
+  expect(lines()).toHaveLength(20);
+  await activity.showEarlier();
+  expect(lines()[20]).toStartWith("bob added 300 ");
 });
 
 test("the last events are whole, although a page of long names ends early", async () => {

@@ -2,14 +2,20 @@
 import { computed, signal } from "@preact/signals";
 import { type Api, describeError, type Plant, type PlantEvent } from "./api.ts";
 import { Task } from "./message.ts";
+import { describeVerb } from "./words.ts";
 
 /** How many events are kept when new ones arrive. */
 const keptMax = 30_000;
 /** Changes further apart than this get separate lines. */
 const togetherMs = 60_000;
-/** How many more events one click reads at a time, and how often, to pass over an import. */
+/** Lines that are shown before somebody asks for more. */
+const firstLines = 12;
+/** The first events that are read, and how many more at a time, to pass over an import. */
+const firstEvents = 200;
 const passedAtOnce = 1_000;
 const passesMax = 100;
+/** Lines of more plants than this don't say how many. */
+export const countedMax = 5_000;
 const namesMax = 3;
 
 /** A plant as it is now and as it was before, if the page knows. */
@@ -19,9 +25,13 @@ interface KnownEvent extends PlantEvent {
 }
 
 /** What one user did in a row, such as an import. */
-export interface ActivityLine extends Pick<PlantEvent, "user" | "type" | "at"> {
+export interface ActivityLine extends Pick<PlantEvent, "user" | "at"> {
   /** The number of its first event. */
   readonly key: number;
+  /** What was done to all of them: `added`, `deleted`, `moved`, `renamed` or `changed`. */
+  readonly verb: string;
+  /** The tag that several plants were moved to, empty for none. */
+  readonly movedTo: string | undefined;
   readonly count: number;
   /** Whether earlier events, which aren't loaded, may belong to it. */
   readonly isCut: boolean;
@@ -37,16 +47,38 @@ export class Activity {
   readonly isOpen = signal(false);
   readonly loading = new Task();
   readonly note = signal("");
-  readonly lines = computed(() => toLines(this.#events.value, this.hasEarlier.value));
+  readonly #all = computed(() => toLines(this.#events.value, this.hasEarlier.value));
+  /** Without a last one whose count isn't known yet, unless it's the only one or very long. */
+  readonly lines = computed(() => {
+    const lines = this.#all.value;
+    const last = lines.at(-1);
+    const isWhole = !last?.isCut || last.count > countedMax || lines.length === 1;
+    return isWhole ? lines : lines.slice(0, -1);
+  });
 
   constructor(readonly api: Pick<Api, "eventsBefore">) {}
 
-  async toggle(isOpen: boolean): Promise<void> {
-    if (isOpen === this.isOpen.value) return;
-    this.isOpen.value = isOpen;
+  async open(): Promise<void> {
+    if (this.isOpen.value) return;
+    this.isOpen.value = true;
+    const isDone = () => {
+      const isCounted = (this.#all.value.at(-1)?.count ?? 0) > countedMax;
+      return this.lines.value.length >= firstLines || isCounted;
+    };
+    await this.#loadUntil(isDone);
+  }
+
+  close(): void {
+    this.isOpen.value = false;
     this.#events.value = [];
     this.hasEarlier.value = true;
-    if (isOpen) await this.showEarlier();
+  }
+
+  /** After events were missed. */
+  async reload(): Promise<void> {
+    if (!this.isOpen.value) return;
+    this.close();
+    await this.open();
   }
 
   /** `plants` are the ones that the page had before these events. */
@@ -54,19 +86,24 @@ export class Activity {
     if (!this.isOpen.value) return;
     const known = new Map(plants.map((plant) => [plant.id, plant]));
     this.#merge(events.map((event) => ({ ...event, before: known.get(event.plant.id) })));
+    this.note.value = "";
     if (this.#events.value.length <= keptMax) return;
     this.#events.value = this.#events.value.slice(0, keptMax);
     this.hasEarlier.value = true;
   }
 
-  /** Loads more, and the whole of the last line, however long it is. */
+  /** Loads at least one more line, however long it is. */
   async showEarlier(): Promise<void> {
     const { length } = this.lines.value;
-    const isDone = () => this.lines.value.length > length || !this.hasEarlier.value;
+    await this.#loadUntil(() => this.lines.value.length > length);
+  }
+
+  async #loadUntil(isDone: () => boolean): Promise<void> {
     await this.loading.run(async () => {
       try {
-        await this.#load();
+        await this.#load(firstEvents);
         for (let passes = 0; !isDone() && passes < passesMax; passes++) {
+          if (!this.hasEarlier.value || !this.isOpen.value) break;
           await this.#load(passedAtOnce);
         }
         this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
@@ -77,7 +114,7 @@ export class Activity {
   }
 
   /** Loads what came before the earliest event, or the latest events. */
-  async #load(limit?: number): Promise<void> {
+  async #load(limit: number): Promise<void> {
     const events = await this.api.eventsBefore(this.#events.value.at(-1)?.seq, limit);
     this.#merge(events);
     this.hasEarlier.value = this.#events.value.at(-1)?.seq !== 1 && events.length > 0;
@@ -89,30 +126,61 @@ export class Activity {
   }
 }
 
+/** What one user did to plants in a row. */
+interface Group {
+  readonly first: PlantEvent;
+  last: PlantEvent;
+  /** By id, the one that was changed last at the end. */
+  readonly changes: Map<bigint, Change>;
+}
+
 function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLine[] {
-  const lines: (PlantEvent & { readonly changes: Map<bigint, Change> })[] = [];
+  const groups: Group[] = [];
   const known = new Map<bigint, Plant>();
   // From the oldest on, so that each event has the plant as the one before left it.
   for (const event of events.toReversed()) {
-    const { type, plant } = event;
-    const last = lines.at(-1);
-    const changes = last && isTogether(last, event) ? last.changes : new Map<bigint, Change>();
-    const first = last?.changes === changes ? lines.pop() : event;
-    lines.push({ ...event, seq: first?.seq ?? event.seq, changes });
+    const { plant } = event;
+    let group = groups.at(-1);
+    if (!group || !isTogether(group.last, event)) {
+      group = { first: event, last: event, changes: new Map() };
+      groups.push(group);
+    }
+    group.last = event;
     // A plant that was changed twice has its newest name, and what it was before the first change.
-    const { before } = changes.get(plant.id) ?? { before: known.get(plant.id) ?? event.before };
-    changes.delete(plant.id);
-    changes.set(plant.id, { plant, before: type === "plant.replaced" ? before : undefined });
+    const { before } = group.changes.get(plant.id) ?? {
+      before: known.get(plant.id) ?? event.before,
+    };
+    group.changes.delete(plant.id);
+    group.changes.set(plant.id, { plant, before });
     known.set(plant.id, plant);
   }
-  return lines.toReversed().map(({ seq, user, type, at, changes }, index) => ({
-    ...{ key: seq, user, type, at, count: changes.size },
-    isCut: hasEarlier && index === lines.length - 1,
-    plants: [...changes.values()].slice(-namesMax).reverse(),
-  }));
+  return groups.map((group, index) => toLine(group, hasEarlier && index === 0)).reverse();
 }
 
 function isTogether(a: PlantEvent, b: PlantEvent): boolean {
   const isNear = Date.parse(b.at) - Date.parse(a.at) < togetherMs;
   return a.user === b.user && a.type === b.type && isNear;
+}
+
+function toLine({ first, last, changes: byId }: Group, isCut: boolean): ActivityLine {
+  const { user, at, type } = last;
+  const changes = [...byId.values()];
+  const isChange = type === "plant.replaced";
+  const verb = isChange ? findVerb(changes) : type === "plant.created" ? "added" : "deleted";
+  const tags = new Set(changes.map(({ plant }) => plant.tag));
+  const [movedTo] = verb === "moved" && changes.length > 1 && tags.size === 1 ? tags : [];
+  const plants = changes.slice(-namesMax).reverse();
+  return {
+    ...{ key: first.seq, user, at, verb, movedTo, isCut, count: changes.length },
+    plants: isChange ? plants : plants.map(({ plant }) => ({ plant })),
+  };
+}
+
+/** `changed`, unless it's known of every plant that the same was done to it. */
+function findVerb(changes: readonly Change[]): string {
+  const verbs = new Set(
+    changes.map(({ before, plant }) => (before ? describeVerb(before, plant) : "changed")),
+  );
+  const [verb = "changed"] = verbs;
+  return verbs.size === 1 ? verb : "changed";
 }

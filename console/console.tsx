@@ -2,8 +2,10 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { renderCount } from "../src/shared/text.ts";
 import { openAdd } from "./add-form.tsx";
-import { GardenPage, refresh } from "./garden-page.tsx";
+import { GardenPage } from "./garden-page.tsx";
+import { MeMenu } from "./me-menu.tsx";
 import {
   announcement,
   hideNotice,
@@ -18,7 +20,7 @@ import {
 import { Button, Checkbox, Dialog, focus } from "./parts.tsx";
 import { focusFirstRow, selectFocused } from "./plant-rows.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
-import { garden, session, signOut, start } from "./state.ts";
+import { exports, garden, imports, session, start } from "./state.ts";
 import { stopSelecting } from "./toolbar.tsx";
 
 const areLettersOn = signal(true);
@@ -36,7 +38,6 @@ const keys: readonly {
   { key: "x", label: "Select the row, or not", isWrite: true, act: () => selectFocused(false) },
   { key: "X", label: "Select up to the row", isWrite: true, act: () => selectFocused(true) },
   { key: "z", label: "Undo", isWrite: true, act: () => void undo() },
-  { key: "r", label: "Refresh", act: refresh },
   { key: "?", label: "Show these keys", act: showKeys },
   { key: "↓ ↑", label: "Go to the plants, and between them" },
   { key: "Shift ↓ ↑", label: "Select the next plant, too", isWrite: true },
@@ -64,9 +65,7 @@ function Page() {
           <a href="docs" target="_blank" rel="opener">
             API<span class="if-wide"> reference</span>
           </a>
-          {(session.isSignedIn.value || session.reason.value) && (
-            <Button id="sign-out" class="link" onClick={signOut} label="Sign out" />
-          )}
+          <MeMenu />
         </nav>
       </header>
       <main id="main" tabIndex={-1}>
@@ -132,16 +131,20 @@ function pressKey(event: KeyboardEvent): void {
   const { key, target, altKey, ctrlKey, metaKey } = event;
   const element = target instanceof Element ? target : document.body;
   const isTyping = element.matches("input:not([type=checkbox]), textarea");
-  const isBehind = !session.isSignedIn.value || document.querySelector("dialog:modal") !== null;
-  if (isTyping || isBehind || altKey || ctrlKey || metaKey) return;
+  const isBehind = document.querySelector("dialog:modal, :popover-open") !== null;
+  if (!session.isSignedIn.value || isTyping || isBehind || altKey || ctrlKey || metaKey) return;
   const isElsewhere = !element.closest("#rows, .events, #edit, #add");
   const letter = keys.find((each) => each.act && each.key === key);
   const isLetterOn = areLettersOn.value && (!letter?.isWrite || garden.canWrite.value);
-  if (key === "Escape") stopSelecting();
+  if (key === "Escape") leave();
   else if (key === "ArrowDown" && isElsewhere) focusFirstRow();
   else if (letter?.act && isLetterOn) letter.act();
   else return;
   event.preventDefault();
+}
+
+function leave(): void {
+  if (!stopSelecting()) imports.close();
 }
 
 function Confirm() {
@@ -166,6 +169,10 @@ function Confirm() {
 }
 
 function Notices() {
+  const card = imports.card.value;
+  const exporting = exports.running.value;
+  // The result of an import has its own button.
+  const isUndoElsewhere = card?.kind === "result" && card.undo === nextUndo.value;
   return (
     <div id="notices" class="notices" role="region" aria-label="Messages">
       {!session.isConnected.value && session.isSignedIn.value && (
@@ -173,7 +180,13 @@ function Notices() {
           Not connected, trying again…
         </p>
       )}
-      {nextUndo.value && isUndoShown.value && (
+      {exporting && exporting.exported > 0 && (
+        <div id="exporting" class="notice" role="group" aria-label="Export">
+          <p>Exporting… {renderCount(exporting.exported, "plant")} so far</p>
+          <Button onClick={exporting.stop} label="Stop" />
+        </div>
+      )}
+      {nextUndo.value && isUndoShown.value && !isUndoElsewhere && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">{nextUndo.value.text}</p>
           <Button id="undo-button" task={undoing} onClick={undo} shortcut="z" label="Undo" />

@@ -4,14 +4,14 @@ import { renderCount } from "../src/shared/text.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
 import { isAdding, openAdd } from "./add-form.tsx";
 import { describeError } from "./api.ts";
-import { hideNotice } from "./message.ts";
+import { FileInput } from "./file-input.tsx";
+import { ImportCard } from "./import-card.tsx";
 import { Button, focus } from "./parts.tsx";
 import { PlantRows } from "./plant-rows.tsx";
-import { garden, session, transfers } from "./state.ts";
+import { garden, imports, session } from "./state.ts";
 import { KnownTags, Tags } from "./tags.tsx";
-import { chooseFile, showAll, Toolbar } from "./toolbar.tsx";
-import { TransferCard } from "./transfer-card.tsx";
-import { describeExtent, describeMe, describeNoMatch, describeSize, isFiltered } from "./words.ts";
+import { showAll, Toolbar } from "./toolbar.tsx";
+import { describeList, describeNoMatch, isFiltered } from "./words.ts";
 
 /** Its frame is the same from the first moment on, so that nothing moves when plants arrive. */
 export function GardenPage() {
@@ -29,7 +29,8 @@ export function GardenPage() {
       aria-labelledby="garden-title"
       hidden={!isSignedIn.value}>
       <Head />
-      <TransferCard />
+      <FileInput />
+      <ImportCard />
       <KnownTags />
       <Toolbar />
       <div class="columns">
@@ -48,42 +49,22 @@ export function GardenPage() {
   );
 }
 
-export function refresh(): void {
-  hideNotice();
-  void garden.refresh();
-}
-
+/** Whose plants these are, and how many. */
 function Head() {
   const summary = garden.summary.value;
-  const list = garden.list.value;
+  const name = summary?.me.garden;
+  useEffect(() => {
+    document.title = name === undefined ? "Plant Store" : `${name} – Plant Store`;
+  }, [name]);
   return (
-    <>
-      <div class="title">
-        <h1 id="garden-title" tabIndex={-1}>
-          {describeSize(list, summary)}
-        </h1>
-        <p id="garden-note" class="note">
-          {describeExtent(list, summary)}
-        </p>
-        <Button class="link" onClick={refresh} label="Refresh" />
-        <input
-          id="import-file"
-          type="file"
-          accept=".csv,.txt,.jsonl,.ndjson,.json"
-          aria-label="A file of plants"
-          hidden
-          onChange={({ currentTarget }) => {
-            const [file] = currentTarget.files ?? [];
-            if (file) void transfers.preview(file);
-            // Otherwise choosing the same file again would not be a change.
-            currentTarget.value = "";
-          }}
-        />
-      </div>
-      <p id="me" class="note">
-        {summary ? describeMe(summary.me) : "…"}
+    <div class="title">
+      <h1 id="garden-title" tabIndex={-1}>
+        <bdi>{name ?? "Your garden"}</bdi>
+      </h1>
+      <p id="garden-note" class="note">
+        {describeList(garden.list.value, summary)}
       </p>
-    </>
+    </div>
   );
 }
 
@@ -141,7 +122,7 @@ function Empty() {
       {canWrite && (
         <div class="actions">
           <Button id="first-add" class="primary" onClick={openAdd} label="Add the first plant" />
-          <Button id="first-file" onClick={chooseFile} label="Import a file" />
+          <Button id="first-file" onClick={() => imports.open()} label="Import plants" />
         </div>
       )}
     </div>

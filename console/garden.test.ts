@@ -1,5 +1,6 @@
 /** The open garden: its list, its numbers, and what is done to plants and undone. */
 import { describe, expect, spyOn, test } from "bun:test";
+import { effect } from "@preact/signals";
 import { openState, toText, until, url } from "../test/open-state.ts";
 import { Api } from "./api.ts";
 import { announcement, forgetUndo, nextUndo, notice, question, undo } from "./message.ts";
@@ -18,18 +19,19 @@ async function openSelection(plants: readonly string[]) {
 
 describe("a garden", () => {
   test("shows its plants, and those with words, an id or a tag, with how many", async () => {
-    const { garden, shown, title } = await openGarden(["Fern:shade", "Ivy:wall", "Tree fern"]);
-    expect([shown(), title()]).toEqual([["Fern", "Ivy", "Tree fern"], "3 plants"]);
+    const { garden, shown, note } = await openGarden(["Fern:shade", "Ivy:wall", "Tree fern"]);
+    expect([shown(), note()]).toEqual([["Fern", "Ivy", "Tree fern"], "3 plants, 2 tags"]);
     garden.show({ q: "fern" });
     expect(garden.isComing.value).toBe(true);
     await until(() => !garden.isComing.value);
-    expect([shown(), title()]).toEqual([["Fern", "Tree fern"], "2 plants"]);
+    expect([shown(), note()]).toEqual([["Fern", "Tree fern"], "2 plants with “fern”"]);
     expect(toText(announcement.value)).toBe("2 plants with “fern”");
-    for (const query of [{ tag: "wall" }, { q: "2" }]) {
-      garden.show(query);
-      await until(() => !garden.isComing.value);
-      expect([shown(), title()]).toEqual([["Ivy"], "1 plant"]);
-    }
+    garden.show({ tag: "wall" });
+    await until(() => !garden.isComing.value);
+    expect([shown(), note()]).toEqual([["Ivy"], "1 plant tagged “wall”"]);
+    garden.show({ q: "2" });
+    await until(() => !garden.isComing.value);
+    expect([shown(), note()]).toEqual([["Ivy"], "1 plant with “2”"]);
   });
 
   test("shows the list that was asked for last, whichever response comes first", async () => {
@@ -46,16 +48,16 @@ describe("a garden", () => {
 
   test("says that it found 1,000 or more while a search goes on", async () => {
     const figs = Array.from({ length: 1_700 }, (_, index) => `Fig ${index}`);
-    const { garden, title } = await openGarden(figs, { q: "fig" });
-    expect(title()).toBe("1,000 or more plants");
+    const { garden, note } = await openGarden(figs, { q: "fig" });
+    expect(note()).toBe("1,000 or more plants with “fig”, more as you scroll");
     await garden.loadMore();
     await garden.loadMore();
-    expect(title()).toBe("1,700 plants");
+    expect(note()).toBe("1,700 plants with “fig”");
   });
 
   test("ends a search that nothing can match, and says why", async () => {
-    const { garden, title } = await openGarden(["Fern"], { q: "´" });
-    expect(title()).toBe("Your garden");
+    const { garden, note } = await openGarden(["Fern"], { q: "´" });
+    expect(note()).toBe("");
     expect(String(garden.list.value.error.value)).toContain("accents only");
     expect(garden.isLoading).toBe(false);
   });
@@ -77,16 +79,38 @@ describe("a garden", () => {
     expect(contacts).toEqual([false, true]);
   });
 
-  test("counts plants and tags together", async () => {
-    const { api, garden, title } = await openGarden(["Fern:shade"]);
-    await api.create({ name: "Moss", tag: "shade" });
+  test("shows plants and their numbers at the same moment, whoever changed them", async () => {
+    const { api, garden, shown, note } = await openGarden(["Fern:shade"]);
     const seen: string[] = [];
-    garden.summary.subscribe((summary) => {
-      seen.push(`${title()}, ${summary?.tags.map(({ plants }) => plants)}`);
+    const stop = effect(() => {
+      const tags = garden.summary.value?.tags.map(({ tag, plants }) => `${plants} ${tag}`);
+      const state = `${shown().join(" and ")}: ${note()}, ${tags?.join(" and ")}`;
+      if (state !== seen.at(-1)) seen.push(state);
     });
+    await api.create({ name: "Moss", tag: "shade" });
     garden.follow(await api.eventsBefore(undefined, 1));
-    await until(() => seen.length === 2);
-    expect(seen).toEqual(["1 plant, 1", "2 plants, 2"]);
+    garden.showAdded(await api.create({ name: "Rose", tag: "sun" }));
+    await api.delete(2);
+    garden.follow(await api.eventsBefore(undefined, 1));
+    stop();
+    expect(seen).toEqual([
+      "Fern: 1 plant, 1 tag, 1 shade",
+      "Fern and Moss: 2 plants, 1 tag, 2 shade",
+      "Fern and Moss and Rose: 3 plants, 2 tags, 2 shade and 1 sun",
+      // Its row stays where it is while it's in view.
+      "Fern and Moss and Rose: 2 plants, 2 tags, 1 shade and 1 sun",
+    ]);
+  });
+
+  test("counts again what it can't know from its rows", async () => {
+    const { api, garden, note } = await openGarden(["Fern:shade", "Moss:shade"], { q: "fern" });
+    // Not in this list, so the page doesn't know which tag it had.
+    await api.update(2, { tag: "wall" });
+    garden.follow(await api.eventsBefore(undefined, 1));
+    await until(() => garden.summary.value?.tags.length === 2);
+    garden.show({ tag: "wall" });
+    await until(() => !garden.isComing.value);
+    expect(note()).toBe("1 plant tagged “wall”");
   });
 
   test("shows up to 1,000 plants by name, and 1,001 by id until they are sorted", async () => {

@@ -16,10 +16,11 @@ import {
   pageSizeMax,
   type Summary,
 } from "./api.ts";
+import { countAfter, type PlantChange } from "./counts.ts";
 import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
 import { isSameQuery, type SortedQuery, sortedMax, toOrder } from "./order.ts";
 import { PlantList, type View } from "./plant-list.ts";
-import { countPlants, describeExtent, describePlants, describeSize, isFiltered } from "./words.ts";
+import { countPlants, describeList, describePlants, isFiltered } from "./words.ts";
 
 /** How often to count plants and tags while others change them. */
 const recountMs = 2_000;
@@ -63,6 +64,8 @@ export class Garden {
 
   #loading: AbortController | undefined;
   #countedAtMs = 0;
+  /** The last event that the page has counted. */
+  #followed = 0;
   #countTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly api: Api) {}
@@ -129,8 +132,7 @@ export class Garden {
     });
     if (list.size < pageSize) void this.loadMore();
     if (!list.isLoaded) return;
-    const summary = this.summary.value;
-    announcement.value = [describeSize(list, summary), " ", describeExtent(list, summary)];
+    announcement.value = describeList(list, this.summary.value);
   }
 
   /** All plants, if the list is to be sorted and has few enough of them. Otherwise the first page. */
@@ -188,7 +190,9 @@ export class Garden {
         this.#countedAtMs = startedAtMs;
         const summary = await this.api.summarize().catch(() => undefined);
         if (this.#countedAtMs !== startedAtMs) return;
-        if (summary) this.summary.value = summary;
+        // The page may have counted more by now.
+        const isCurrent = (summary?.me.lastEvent ?? this.#followed) >= this.#followed;
+        if (summary && isCurrent) this.summary.value = summary;
         else this.recount(false);
       },
       Math.max(0, waitMs),
@@ -199,8 +203,36 @@ export class Garden {
 
   /** Shows what happened, without moving what is in view. */
   follow(events: readonly PlantEvent[]): void {
-    this.fresh.value = new Set(this.list.value.follow(events, this.view()));
+    batch(() => {
+      this.#countEvents(events);
+      this.fresh.value = new Set(this.list.value.follow(events, this.view()));
+    });
     if (events.length > 0) this.recount(false);
+  }
+
+  /** Counts what can be counted: what a plant was before is known only of those in the list. */
+  #countEvents(events: readonly PlantEvent[]): void {
+    const { me } = this.summary.value ?? {};
+    const list = this.list.value;
+    const known = new Map<bigint, Plant | undefined>();
+    const changes: PlantChange[] = [];
+    for (const { seq, type, plant } of events) {
+      const listed = list.find(plant.id);
+      const shown = listed?.goneBecause === "deleted" ? undefined : listed;
+      const before = known.has(plant.id) ? known.get(plant.id) : shown;
+      const after = type === "plant.deleted" ? undefined : plant;
+      const isNew = type === "plant.created" || known.has(plant.id);
+      known.set(plant.id, after);
+      this.#followed = seq;
+      const isCounted = seq <= (me?.lastEvent ?? 0);
+      if (!isCounted && (before || isNew)) changes.push({ before, after });
+    }
+    this.#count(changes);
+  }
+
+  #count(changes: readonly PlantChange[]): void {
+    const summary = this.summary.value;
+    if (summary && changes.length > 0) this.summary.value = countAfter(summary, changes);
   }
 
   /** After scrolling, other rows are in view. */
@@ -230,7 +262,7 @@ export class Garden {
 
   showAdded(added: Plant): void {
     const plant = toPlant(added);
-    this.#reveal([plant], false);
+    this.#reveal([{ after: plant }], false);
     const text = message`“${plant.name}” was added with the id ${[plant.id]}.`;
     offerUndo(text, async () => {
       try {
@@ -239,7 +271,7 @@ export class Garden {
         if (error instanceof Conflict) return void notify(describeKept(plant));
         throw error;
       }
-      this.#update([], [plant]);
+      this.#update([{ before: plant }]);
       return message`“${plant.name}” was deleted again.`;
     });
   }
@@ -247,11 +279,11 @@ export class Garden {
   /** `before` is what the plant was before somebody saved it here. */
   showSaved(before: Plant, after: Plant, text: Message): void {
     const saved = toPlant(after);
-    this.#reveal([saved], true);
+    this.#reveal([{ before, after: saved }], true);
     offerUndo(text, async () => {
       try {
         const restored = await this.api.save(saved, toPlant(before));
-        this.#reveal([toPlant(restored)], true);
+        this.#reveal([{ before: saved, after: toPlant(restored) }], true);
       } catch (error) {
         if (error instanceof Conflict) return void notify(describeKept(saved));
         throw error;
@@ -268,7 +300,7 @@ export class Garden {
     if (first) {
       batch(() => {
         const index = this.list.value.plants.findIndex(({ id }) => id === first.id);
-        this.#update([], plants);
+        this.#update(plants.map((before) => ({ before })));
         this.target.value = { index: Math.max(0, index), isFocused: true };
       });
     }
@@ -278,7 +310,10 @@ export class Garden {
     offerUndo(message`${describePlants(plants, unknown)} ${[was]} deleted.`, async () => {
       const results = await this.api.createMany(all, { idempotencyKey });
       const restored = all.filter((_, index) => results[index]?.status === 201);
-      this.#reveal(restored, true);
+      this.#reveal(
+        restored.map((after) => ({ after })),
+        true,
+      );
       // One that wasn't deleted after all still has its id.
       const isThere = (index: number) => index >= plants.length && results[index]?.status === 409;
       const others = results.filter((_, index) => !isThere(index));
@@ -291,24 +326,34 @@ export class Garden {
     });
   }
 
-  /** Plants have another tag now. Their names may have changed, too. */
-  showTagged(plants: readonly Plant[]): void {
+  /** Plants have got other tags. Their names may have changed, too. */
+  showTagged(plants: readonly Plant[], toTag: (plant: Plant) => string): void {
     const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
-    this.#update(plants.map((plant) => ({ ...plant, ...known.get(plant.id), tag: plant.tag })));
+    this.#update(
+      plants.map((before) => {
+        const now = known.get(before.id) ?? before;
+        return { before, after: { ...toPlant(now), tag: toTag(before) } };
+      }),
+    );
   }
 
-  #reveal(plants: readonly Plant[], isFocused: boolean): void {
-    const [first] = plants;
+  #reveal(changes: readonly PlantChange[], isFocused: boolean): void {
+    const first = changes[0]?.after;
     batch(() => {
-      this.#update(plants);
+      this.#update(changes);
       if (!first || !this.list.value.find(first.id)) return;
       this.fresh.value = new Set([first.id]);
       this.target.value = { id: first.id, isFocused };
     });
   }
 
-  #update(plants: readonly Plant[], gone: readonly Plant[] = []): void {
-    this.list.value.put(plants, gone);
+  #update(changes: readonly PlantChange[]): void {
+    const plants = changes.flatMap(({ after }) => after ?? []);
+    const gone = changes.flatMap(({ before, after }) => (after ? [] : (before ?? [])));
+    batch(() => {
+      this.#count(changes);
+      this.list.value.put(plants, gone);
+    });
     this.recount();
   }
 }

@@ -85,7 +85,7 @@ export class Task {
   }
 }
 
-interface UndoStep {
+export interface UndoStep {
   /** What was done. */
   readonly text: Message;
   /** Undoes it, and returns what to say, if anything. It may be called again after it failed. */
@@ -99,10 +99,12 @@ export const nextUndo = computed(() => steps.value.at(-1));
 export const isUndoShown = signal(false);
 export const undoing = new Task();
 
-export function offerUndo(text: Message, run: UndoStep["run"]): void {
-  steps.value = [...steps.value, { text, run }];
+export function offerUndo(text: Message, run: UndoStep["run"]): UndoStep {
+  const step = { text, run };
+  steps.value = [...steps.value, step];
   isUndoShown.value = true;
   announcement.value = text;
+  return step;
 }
 
 export function hideUndo(): void {

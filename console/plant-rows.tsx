@@ -107,7 +107,7 @@ export function PlantRows() {
       id="table"
       class="table"
       role="table"
-      aria-labelledby="garden-title"
+      aria-labelledby="garden-title garden-note"
       aria-rowcount={plants.length + 1}
       style={{ "--id-characters": String(Math.max(2, ...ends)) }}
       hidden={!isShown}>

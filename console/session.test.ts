@@ -48,6 +48,13 @@ test("a session asks for a token, says what is wrong, and keeps one only if aske
   expect(storage.items).toBeEmpty();
 });
 
+test("a session names a token for password managers, by its user and its garden", async () => {
+  const session = new Session({ url, fetch }, undefined);
+  void session.api.me();
+  await session.signIn(await makeGarden([], { user: "ada", garden: "rooftop" }), false);
+  expect(session.account.value).toBe("ada in rooftop");
+});
+
 test("a session says that a proxy wants people to sign in", async () => {
   const session = new Session({ url, fetch: async () => new Response("<html>") }, undefined);
   await session.signIn("somebody", false);

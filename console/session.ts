@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { cleanToken, findTokenError } from "../src/auth/opaque-token.ts";
-import { Api, type ApiOptions, describeError, hasCode } from "./api.ts";
+import { Api, type ApiOptions, describeError, hasCode, type Me } from "./api.ts";
 import { Task } from "./message.ts";
 import { storageKey } from "./shared-token.ts";
 
@@ -26,6 +26,8 @@ export class Session {
   /** What is wrong with the token that was typed. */
   readonly error = signal("");
   readonly signingIn = new Task();
+  /** The name that a password manager keeps the token under. */
+  readonly account = signal("");
   /** Whether the service responds. */
   readonly isConnected = signal(true);
 
@@ -58,8 +60,8 @@ export class Session {
 
   async #findToken(): Promise<string> {
     // A proxy may have refused the request, not the service.
-    const garden = this.#token && (await this.#findGarden(this.#token));
-    if (garden) this.#garden = garden;
+    const me = this.#token ? await this.#findMe(this.#token) : undefined;
+    if (me) this.#garden = me.garden;
     else await this.#askForToken(this.#token && expired);
     return this.#token;
   }
@@ -81,9 +83,11 @@ export class Session {
     if (token === "") return "Paste a token first.";
     const typo = findTokenError(token);
     if (typo !== undefined) return `This ${typo}`;
-    const garden = await this.#findGarden(token);
-    if (garden === undefined) return refused;
+    const me = await this.#findMe(token);
+    if (me === undefined) return refused;
+    const { user, garden } = me;
     if (garden !== (this.#garden ?? garden)) return otherGarden;
+    this.account.value = `${user} in ${garden}`;
     this.#garden = garden;
     this.#token = token;
     if (isKept) this.storage?.setItem(storageKey, token);
@@ -91,10 +95,10 @@ export class Session {
     return "";
   }
 
-  /** The garden that a token opens. Absent if the service refuses the token. */
-  async #findGarden(token: string): Promise<string | undefined> {
+  /** What a token opens. Absent if the service refuses it. */
+  async #findMe(token: string): Promise<Me | undefined> {
     try {
-      return (await new Api({ ...this.options, token }).me()).garden;
+      return await new Api({ ...this.options, token }).me();
     } catch (error) {
       if (!hasCode(error, "unauthenticated")) throw error;
       return undefined;

@@ -11,7 +11,9 @@ export function SignIn() {
   const isHidden = session.isSignedIn.value;
   const submit = (event: Event) => {
     event.preventDefault();
-    void session.signIn(token.value, isKept.value);
+    // A password manager may have filled it in without saying so.
+    const { value } = document.getElementById("token") as HTMLInputElement;
+    void session.signIn(value, isKept.value);
   };
   useLayoutEffect(() => {
     if (isHidden) token.value = "";
@@ -22,7 +24,7 @@ export function SignIn() {
       <div class="plate" aria-hidden="true">
         <Leaf />
       </div>
-      <form noValidate autocomplete="off" onSubmit={submit}>
+      <form noValidate onSubmit={submit}>
         <h1 id="sign-in-title">Open your garden</h1>
         {session.reason.value && (
           <p id="sign-in-reason" class="banner" role="alert">
@@ -30,12 +32,25 @@ export function SignIn() {
           </p>
         )}
         <p>Each token opens one garden.</p>
+        {/* For password managers, which keep a token for each garden. It's filled in before the form goes. */}
+        <label class="unseen" for="account" aria-hidden="true">
+          User and garden
+        </label>
+        <input
+          id="account"
+          class="unseen"
+          type="text"
+          autocomplete="username"
+          tabIndex={-1}
+          aria-hidden="true"
+          value={session.account}
+        />
         <div class="field">
           <label for="token">Token</label>
           <input
             id="token"
             type="password"
-            autocomplete="off"
+            autocomplete="current-password"
             autocapitalize="off"
             spellcheck={false}
             value={token.value}

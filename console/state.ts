@@ -3,13 +3,14 @@ import { effect, untracked } from "@preact/signals";
 import { Activity } from "./activity.ts";
 import { followAddress, place } from "./address.ts";
 import { Editor } from "./editor.ts";
+import { Exports } from "./exports.ts";
 import { Feed } from "./feed.ts";
 import { Garden } from "./garden.ts";
+import { Imports } from "./imports.ts";
 import { forgetUndo } from "./message.ts";
 import { Selection } from "./selection.ts";
 import { Session } from "./session.ts";
 import { shareToken, tabStorage } from "./shared-token.ts";
-import { Transfers } from "./transfers.ts";
 
 export const session = new Session({ url: new URL(".", document.baseURI).href }, tabStorage());
 export const { api } = session;
@@ -17,7 +18,8 @@ export const garden = new Garden(api);
 export const selection = new Selection(garden);
 export const editor = new Editor(garden);
 export const activity = new Activity(api);
-export const transfers = new Transfers(garden);
+export const imports = new Imports(garden);
+export const exports = new Exports(garden);
 
 /** Shows what the address says, and follows the garden. */
 export function start(): void {
@@ -31,7 +33,7 @@ export function start(): void {
     onMissed() {
       // After a restored backup, other plants may have the ids.
       forgetUndo();
-      void activity.toggle(false);
+      void activity.reload();
       void garden.refresh();
     },
   });

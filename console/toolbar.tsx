@@ -1,12 +1,15 @@
 /** What stays in view while the list scrolls: the search, and what can be done to plants. */
-import { signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { renderCount } from "../src/shared/text.ts";
+import { hasActivity, openActivity } from "./activity-panel.tsx";
 import { closeAdd, isAdding, openAdd } from "./add-form.tsx";
 import { go, place } from "./address.ts";
-import { Button, focus, onEscape, onText } from "./parts.tsx";
+import { download } from "./file-input.tsx";
+import { Button, Dialog, focus, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow } from "./plant-rows.tsx";
-import { garden, selection, transfers } from "./state.ts";
+import { isNarrow, isWide } from "./screen.ts";
+import { exports, garden, imports, selection } from "./state.ts";
 import { isFiltered } from "./words.ts";
 
 /** How long somebody who types pauses before the service searches. */
@@ -50,11 +53,13 @@ function press(event: KeyboardEvent): void {
   focusFirstRow();
 }
 
-export function stopSelecting(): void {
-  if (selection.size.value === 0) return;
+/** Returns whether something was selected. */
+export function stopSelecting(): boolean {
+  if (selection.size.value === 0) return false;
   const isInside = document.activeElement?.closest("#selection") !== null;
   selection.clear();
   if (isInside) focusFirstRow();
+  return true;
 }
 
 export function Toolbar() {
@@ -76,7 +81,6 @@ export function Toolbar() {
 }
 
 function SearchBar() {
-  const isRunning = transfers.isRunning.value;
   return (
     <div class="bar">
       <div class="filter">
@@ -96,12 +100,7 @@ function SearchBar() {
         />
         <kbd aria-hidden="true">/</kbd>
       </div>
-      {garden.canWrite.value && (
-        <Button id="choose-file" disabled={isRunning} onClick={chooseFile} label="Import" />
-      )}
-      <Button id="export" disabled={isRunning} onClick={() => transfers.export(download)}>
-        Export
-      </Button>
+      {!isNarrow.value && <OtherActions />}
       {garden.canWrite.value && (
         <Button
           id="open-add"
@@ -114,21 +113,73 @@ function SearchBar() {
           </span>
         </Button>
       )}
+      {isNarrow.value && <MoreActions />}
     </div>
   );
 }
 
-export function chooseFile(): void {
-  document.getElementById("import-file")?.click();
+function OtherActions() {
+  return (
+    <>
+      <ImportButton />
+      <ExportButton />
+      <ActivityButton />
+    </>
+  );
 }
 
-function download(file: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser may not have read it yet.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+/** On a phone, there is no room for them. */
+function MoreActions() {
+  const isOpen = useSignal(false);
+  const setOpen = (value: boolean) => () => {
+    isOpen.value = value;
+  };
+  return (
+    <>
+      <Button id="open-more" aria-label="More actions" onClick={setOpen(true)} label="⋯" />
+      {/* Whatever is pressed in it, or beside it, closes it. */}
+      <Dialog
+        id="more"
+        class="card dialog more"
+        aria-label="More actions"
+        isOpen={isOpen.value}
+        onLeave={setOpen(false)}
+        onClick={setOpen(false)}>
+        <OtherActions />
+        <Button label="Cancel" />
+      </Dialog>
+    </>
+  );
+}
+
+function ImportButton() {
+  if (!garden.canWrite.value) return null;
+  const { isRunning } = imports;
+  return (
+    <Button
+      id="open-import"
+      disabled={isRunning.value}
+      onClick={() => imports.open()}
+      label="Import"
+    />
+  );
+}
+
+function ExportButton() {
+  const isRunning = exports.running.value !== undefined;
+  return (
+    <Button
+      id="export"
+      disabled={isRunning}
+      onClick={() => exports.export(download)}
+      label="Export"
+    />
+  );
+}
+
+function ActivityButton() {
+  if (isWide.value || !hasActivity.value) return null;
+  return <Button id="open-activity" onClick={openActivity} label="Activity" />;
 }
 
 function SelectionBar() {
@@ -149,8 +200,8 @@ function SelectionBar() {
       <MoveForm />
       <Button
         id="export-selected"
-        disabled={transfers.isRunning.value}
-        onClick={() => transfers.export(download, [...selection.plants.value.values()])}
+        disabled={exports.running.value !== undefined}
+        onClick={() => exports.export(download, [...selection.plants.value.values()])}
         label="Export"
       />
       <Button

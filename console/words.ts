@@ -1,4 +1,4 @@
-/** What the page says about a garden: whose it is, and which of its plants are shown. */
+/** What the page says about a garden: what a token may do, and which plants are shown. */
 
 import type { Whole } from "../client/types.ts";
 import { renderBounds, renderCount } from "../src/shared/text.ts";
@@ -23,37 +23,43 @@ export function countPlants(list: PlantList, summary: Summary | undefined): numb
   return summary.tags.find((each) => each.tag === tag)?.plants ?? loaded;
 }
 
-export function describeMe({ user, garden, scope, expiresAt }: Me): Message {
-  const access = scope === "write" ? "read and write" : "read only";
-  const date = expiresAt && new Date(expiresAt);
-  const expiry = date
-    ? `expires ${date.toLocaleString("en", { dateStyle: "long", timeStyle: "short" })}`
-    : "never expires";
-  return message`${user} · garden ${garden} · ${[access]} · ${[expiry]}`;
+export function describeAccess({ scope }: Me): string {
+  return scope === "write" ? "read and write" : "read only";
 }
 
-/** `20,000 plants`, or `500 or more plants` while the total is unknown. */
+export function describeExpiry({ expiresAt }: Me): string {
+  if (!expiresAt) return "never expires";
+  const date = new Date(expiresAt);
+  return `expires ${date.toLocaleString("en", { dateStyle: "long", timeStyle: "short" })}`;
+}
+
+/** Which plants are shown: `340 plants, 6 tags`, or `57 plants tagged “herbs”`. */
+export function describeList(list: PlantList, summary: Summary | undefined): Message {
+  const { tag, q } = list.query;
+  const tags = (summary?.tags ?? []).filter((each) => each.tag !== "").length;
+  const size = describeSize(list, summary);
+  if (size === "") return "";
+  if (!isFiltered(list.query)) {
+    if (tags === 0) return size;
+    return `${size}, ${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`;
+  }
+  const parts: Message[] = [size];
+  if (q !== undefined) parts.push(" ", message`with “${q}”`);
+  if (tag !== undefined) parts.push(" ", describeTag(tag));
+  if (q !== undefined && list.next !== undefined) parts.push(", more as you scroll");
+  return parts;
+}
+
+/** `20,000 plants`, or `500 or more plants` while the total is unknown. Empty if nothing is known. */
 export function describeSize(list: PlantList, summary: Summary | undefined): string {
   const { size, error } = list;
-  if (size === 0 && (!isFiltered(list.query) || error.value !== undefined)) return "Your garden";
+  const isKnown = size > 0 || (list.isLoaded && error.value === undefined);
   const count = countPlants(list, summary);
+  if (size === 0 && !isFiltered(list.query)) return isKnown ? "No plants yet" : "";
+  if (!isKnown) return error.value === undefined ? "Searching…" : "";
   if (count === 0) return "No plants";
   if (count !== undefined) return renderCount(count, "plant");
   return size === 0 ? "Searching…" : `${renderCount(size)} or more plants`;
-}
-
-/** Which plants the title counts. */
-export function describeExtent(list: PlantList, summary: Summary | undefined): Message {
-  const { tag, q } = list.query;
-  const known = isFiltered(list.query) ? [] : (summary?.tags ?? []);
-  const tags = known.filter((each) => each.tag !== "").length;
-  const parts = [
-    q !== undefined && message`with “${q}”`,
-    tag !== undefined && describeTag(tag),
-    q !== undefined && list.next !== undefined && "more as you scroll",
-    tags > 0 && `${renderCount(tags, "tag")}${tags < tagsMax ? "" : " or more"}`,
-  ].filter((part) => part !== false);
-  return parts.flatMap((part, index) => (index === 0 ? [part] : [" · ", part]));
 }
 
 function describeTag(tag: string): Message[] {

@@ -2,7 +2,7 @@
 import { Api } from "../console/api.ts";
 import { Garden } from "../console/garden.ts";
 import { forgetUndo } from "../console/message.ts";
-import { describeSize } from "../console/words.ts";
+import { describeList } from "../console/words.ts";
 import type { NewToken } from "../src/auth/opaque-token.ts";
 import { openService } from "./contract/garden.ts";
 import { waitFor } from "./end-to-end/running-service.ts";
@@ -41,7 +41,8 @@ export function openState() {
     return {
       api,
       garden,
-      title: () => describeSize(list.value, garden.summary.value),
+      /** What the page says beside the title. */
+      note: () => toText(describeList(list.value, garden.summary.value)),
       shown: () => list.value.plants.map(({ name }) => name),
       stored: async () => (await api.page()).plants.map(({ name, tag }) => `${name}:${tag}`),
     };

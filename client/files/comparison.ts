@@ -33,6 +33,8 @@ export class Comparison {
   /** Doubtful ones first. */
   readonly changes: Change[] = [];
   readonly refused: RefusedRow[] = [];
+  /** Rows without ids that are plants of the garden, in no order. They are `unchanged`, too. */
+  readonly alreadyHere: UpdateRow[] = [];
   /** Rows whose plants are as the file has them. */
   unchanged = 0;
   /** Rows that no plant has been found for, by their ids. */
@@ -121,9 +123,12 @@ export class Comparison {
   #standFor({ name, tag }: Content): boolean {
     for (const key of [this.#keyOf(name, tag), this.#keyOf(name, undefined)]) {
       const rows = this.#byContent.get(key);
-      rows?.pop();
+      const row = rows?.pop();
       if (rows?.length === 0) this.#byContent.delete(key);
-      if (rows) return true;
+      if (row) {
+        this.alreadyHere.push(row);
+        return true;
+      }
     }
     return false;
   }
@@ -171,14 +176,40 @@ function renderStep(before: string, after: string): string {
 
 /** What an update would do: `97 rows: 3 new, 12 change, 82 as they are.` */
 export function describeComparison(comparison: Comparison): string {
-  const { rows, added, addedWithIds, changes, doubtful, unchanged, refused } = comparison;
-  const counts = [
-    `${renderCount(added.length - addedWithIds)} new`,
-    `${renderCount(changes.length)} ${changes.length === 1 ? "changes" : "change"}`,
-    `${renderCount(unchanged)} as ${unchanged === 1 ? "it is" : "they are"}`,
-  ];
-  if (refused.length > 0) counts.push(`${renderCount(refused.length)} refused`);
+  const { rows, changes } = comparison;
+  const { added, unchanged, refused } = describeCounts(comparison);
+  const changed = `${renderCount(changes.length)} ${changes.length === 1 ? "changes" : "change"}`;
+  const counts = [added, changed, unchanged];
+  if (comparison.refused.length > 0) counts.push(refused);
   const parts = [`${renderCount(rows, "row")}: ${counts.join(", ")}.`];
+  return [...parts, ...describeDoubts(comparison)].join(" ");
+}
+
+/** The same before somebody has said whether plants may be changed, without what there is none of. */
+export function describeDifferences(comparison: Comparison): string {
+  const { rows, changes } = comparison;
+  const { added, unchanged, refused } = describeCounts(comparison);
+  const differ = changes.length === 1 ? "differs" : "differ";
+  const counts = [
+    comparison.added.length > comparison.addedWithIds && added,
+    changes.length > 0 && `${renderCount(changes.length)} ${differ} from what is here`,
+    comparison.unchanged > 0 && unchanged,
+    comparison.refused.length > 0 && refused,
+  ].filter((count) => count !== false);
+  const sum = counts.length === 0 ? "" : `: ${counts.join(", ")}`;
+  return [`${renderCount(rows, "row")}${sum}.`, ...describeDoubts(comparison)].join(" ");
+}
+
+function describeCounts({ added, addedWithIds, unchanged, refused }: Comparison) {
+  return {
+    added: `${renderCount(added.length - addedWithIds)} new`,
+    unchanged: `${renderCount(unchanged)} as ${unchanged === 1 ? "it is" : "they are"}`,
+    refused: `${renderCount(refused.length)} refused`,
+  };
+}
+
+function describeDoubts({ addedWithIds, doubtful }: Comparison): string[] {
+  const parts: string[] = [];
   if (addedWithIds > 0) {
     const theirs = addedWithIds === 1 ? "an id of its own" : "ids of their own";
     parts.push(`${renderCount(addedWithIds)} new with ${theirs}: deleted since the export?`);
@@ -190,7 +221,7 @@ export function describeComparison(comparison: Comparison): string {
         "yours, or the spreadsheet's?",
     );
   }
-  return parts.join(" ");
+  return parts;
 }
 
 /** The plant that a change makes. */

@@ -19,6 +19,7 @@ import {
 import { hasCode, isRefused } from "../problem-error.ts";
 import { renderDraft, toBulks } from "../wire-text.ts";
 import { fieldNames } from "./csv.ts";
+import { findPlants } from "./found-plants.ts";
 import { renderPlant } from "./renderer.ts";
 import type { RefusedRow, ValidRow } from "./rows.ts";
 import type { Stop } from "./stop.ts";
@@ -32,7 +33,7 @@ interface ImportOptions {
   /** The import asks for it itself if it can't go on but has something to find out. */
   readonly stop: Stop;
   /** Called for each plant that this import added. */
-  readonly onAdded?: (id: bigint) => void;
+  readonly onAdded?: (plant: Plant) => void;
 }
 
 /** Rows that go into one request. */
@@ -59,10 +60,8 @@ type Meaning =
   | ({ readonly kind: "known" } & Known)
   | { readonly kind: "refused" | "full"; readonly detail: string };
 
-const idMin = -(2n ** 63n);
 /** The service assigns ids up to this one. */
 const assignedIdMax = 2n ** 52n;
-const pageSize = 1_000;
 
 export class Importer {
   /** Plants that this import added, at least. */
@@ -199,7 +198,7 @@ export class Importer {
       const meaning = this.#classify(row, result);
       switch (meaning.kind) {
         case "added":
-          this.#add(meaning.id);
+          this.#add(row, meaning.id);
           break;
         case "known":
           this.#known.push({ row, ...meaning });
@@ -231,14 +230,15 @@ export class Importer {
     return { kind: status === 507 ? "full" : "refused", detail };
   }
 
-  #add(id: bigint): void {
+  #add({ draft: { name, tag = "" } }: ValidRow, id: bigint): void {
     this.stored++;
-    this.#options.onAdded?.(id);
+    this.#options.onAdded?.({ id, name, tag });
   }
 
   /** Looks at the plants of rows that the service knew. */
   async #compareKnown(): Promise<void> {
-    const there = await this.#find(this.#known.map(({ id }) => id));
+    const ids = this.#known.map(({ id }) => id);
+    const there = await findPlants(this.#store, ids, this.#calls.signal);
     for (const known of this.#known) this.#compare(known, there.get(known.id));
     this.#known = [];
   }
@@ -246,7 +246,7 @@ export class Importer {
   #compare({ row, id, mayBeOwn }: KnownRow, plant: Plant | undefined): void {
     if (hasId(row) && !isSame(row, plant)) this.#refuseTaken(row, id, plant);
     else if (!plant) this.deletedSince++;
-    else if (mayBeOwn) this.#add(id);
+    else if (mayBeOwn) this.#add(row, id);
     else this.alreadyThere++;
   }
 
@@ -265,23 +265,6 @@ export class Importer {
     const { signal } = this.#calls;
     const options = { order: "desc", after: assignedIdMax + 1n, limit: 1, signal } as const;
     return (await this.#store.page(options)).plants[0]?.id ?? 0n;
-  }
-
-  /** The plants that have these ids. Ids that are close to each other take few requests. */
-  async #find(ids: readonly bigint[]): Promise<Map<bigint, Plant>> {
-    const found = new Map<bigint, Plant>();
-    let left = ids.toSorted((a, b) => (a < b ? -1 : 1));
-    for (let first = left[0]; first !== undefined; first = left[0]) {
-      const { plants } = await this.#store.page({
-        after: first === idMin ? undefined : first - 1n,
-        limit: Math.min(pageSize, left.length),
-        signal: this.#calls.signal,
-      });
-      for (const plant of plants) found.set(plant.id, plant);
-      const last = plants.at(-1)?.id;
-      left = last === undefined ? [] : left.filter((id) => id > last);
-    }
-    return found;
   }
 }
 

@@ -113,7 +113,9 @@ describe("the rows of an update", () => {
 
   test("need a column that says which plants they are", async () => {
     const refused = await readUpdate("csv", "tag\nshade\n").catch((error: Error) => error.message);
-    expect(refused).toStartWith("A CSV file for an update must start with a line that names");
+    expect(refused).toStartWith(
+      "A CSV file must start with a line that names its columns: name, id or both",
+    );
   });
 });
 

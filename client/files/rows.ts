@@ -175,8 +175,7 @@ const headerRules: Readonly<Record<Purpose, string>> = {
   create:
     "A CSV file must start with a line that names its columns: name, and optionally tag and id.",
   update:
-    "A CSV file for an update must start with a line that names its columns: id, name or both, and " +
-    "optionally tag.",
+    "A CSV file must start with a line that names its columns: name, id or both, and optionally tag.",
 };
 
 function readColumns(record: CsvRecord | undefined, purpose: Purpose): readonly FieldName[] {

@@ -21,12 +21,15 @@ import { renderPlant } from "./renderer.ts";
 import type { RefusedRow } from "./rows.ts";
 import type { Stop } from "./stop.ts";
 
+/** What to do, as a comparison has found it, or less than that. */
+type UpdatePlan = Pick<Comparison, "added" | "changes" | "unchanged">;
+
 interface UpdateOptions {
   readonly stop: Stop;
   /** Called for each plant that this update changed. */
   readonly onChanged?: (change: Change, after: StoredPlant) => void;
   /** Called for each plant that it added. */
-  readonly onAdded?: (id: bigint) => void;
+  readonly onAdded?: (plant: Plant) => void;
 }
 
 /** Changes that are under way at the same time. */
@@ -46,15 +49,15 @@ export class Updater {
   /** Rows whose plants somebody else has changed or deleted meanwhile. */
   readonly #refused: RefusedRow[] = [];
   /** Changes that were sent, and may have been carried out. */
-  #unknown = 0;
+  readonly unknown = new Set<Change>();
   #hasFailed = false;
   readonly #store: PlantStore;
-  readonly #comparison: Comparison;
+  readonly #plan: UpdatePlan;
   readonly #options: UpdateOptions;
 
-  constructor(store: PlantStore, comparison: Comparison, options: UpdateOptions) {
+  constructor(store: PlantStore, plan: UpdatePlan, options: UpdateOptions) {
     this.#store = store;
-    this.#comparison = comparison;
+    this.#plan = plan;
     this.#options = options;
     // A new key: the comparison says what is here already, and a deleted plant may come back.
     this.importer = new Importer(store, { ...options, key: makeIdempotencyKey() });
@@ -62,12 +65,12 @@ export class Updater {
 
   /** Plants that this update changed, at most. More than `changed` if an outcome is unknown. */
   get changedMax(): number {
-    return this.changed + this.#unknown;
+    return this.changed + this.unknown.size;
   }
 
   /** Rows whose plants are as the file has them, without this update. */
   get unchanged(): number {
-    return this.#comparison.unchanged + this.#unchanged + this.importer.alreadyThere;
+    return this.#plan.unchanged + this.#unchanged + this.importer.alreadyThere;
   }
 
   /** Rows that were refused since the comparison. */
@@ -82,12 +85,12 @@ export class Updater {
 
   /** Throws the first failure that isn't about a single row, once what is under way has ended. */
   async send(): Promise<void> {
-    const left = this.#comparison.changes.values();
+    const left = this.#plan.changes.values();
     const workers = Array.from({ length: changesMax }, () => this.#sendNext(left));
     for (const result of await Promise.allSettled(workers)) {
       if (result.status === "rejected") throw result.reason;
     }
-    await this.importer.send(this.#comparison.added);
+    await this.importer.send(this.#plan.added);
     this.isDone = true;
   }
 
@@ -125,16 +128,16 @@ export class Updater {
   /** False if the plant has changed, or gone, since it was read. Then it has to be read again. */
   async #isChanged(change: Change, { etag }: StoredPlant, isLast: boolean): Promise<boolean> {
     const { stop, onChanged } = this.#options;
-    this.#unknown++;
+    this.unknown.add(change);
     try {
       const calls = { ifMatch: etag, signal: stop.over };
       const after = await this.#store.update(change.before.id, change.set, calls);
-      this.#unknown--;
+      this.unknown.delete(change);
       this.changed++;
       onChanged?.(change, after);
       return true;
     } catch (error) {
-      if (isRefused(error)) this.#unknown--;
+      if (isRefused(error)) this.unknown.delete(change);
       const isStale = hasCode(error, "precondition-failed") || hasCode(error, "not-found");
       if (isStale && !isLast) return false;
       throw error;

@@ -4,15 +4,16 @@
  */
 import { Api } from "../../console/api.ts";
 import { Garden } from "../../console/garden.ts";
+import { Imports } from "../../console/imports.ts";
 import { forgetUndo, nextUndo, notice, undo } from "../../console/message.ts";
-import { Transfers } from "../../console/transfers.ts";
-import { toText, until } from "../../test/open-state.ts";
+import { toText } from "../../test/open-state.ts";
 
 const { PLANTSTORE_URL: url = "", PLANTSTORE_TOKEN: token = "" } = process.env;
-const transfers = new Transfers(new Garden(new Api({ url, token })));
+const imports = new Imports(new Garden(new Api({ url, token })));
 
-function press(label: string): void {
-  transfers.card.value?.actions.find((action) => action.label.startsWith(label))?.run();
+function stop(): void {
+  const card = imports.card.value;
+  if (card?.kind === "running") card.stop.press();
 }
 
 function reply(text: string): void {
@@ -21,15 +22,23 @@ function reply(text: string): void {
 
 async function importFile(path: string): Promise<void> {
   forgetUndo();
-  await transfers.preview(new File([Bun.file(path)], "plants.csv"));
-  press("Add");
-  await until(() => !transfers.isRunning.value);
-  reply(toText(transfers.card.value?.note));
+  await imports.preview(new File([Bun.file(path)], "plants.csv"));
+  await imports.send();
+  const card = imports.card.value;
+  reply(card?.kind === "result" ? toText(card.note) : "");
+}
+
+/** What it did is in the card of the import. */
+async function undoImport(): Promise<void> {
+  await undo();
+  const card = imports.card.value;
+  const isInCard = card?.kind === "result" && nextUndo.value === undefined;
+  reply(toText(isInCard ? card.note : notice.value?.text));
 }
 
 for await (const line of console) {
   const [command, path = ""] = line.split(" ");
   if (command === "import") void importFile(path);
-  else if (command === "stop") press("Stop");
-  else void undo().then(() => reply(toText(notice.value?.text)));
+  else if (command === "stop") stop();
+  else void undoImport();
 }

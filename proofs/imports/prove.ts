@@ -92,12 +92,14 @@ function openConsole({ url, token }: Access) {
   async function undo(): Promise<number> {
     write("undo");
     const { text } = await readReply();
+    if (text === "The import was undone: nothing was left to take back.") return 0;
     const [, count] = /^The import was undone: ([\d,]+) plants? deleted\.$/.exec(text) ?? [];
     if (count === undefined) throw new Error(text);
     return toCount(count);
   }
   async function readSaid(): Promise<Said> {
     const { text, canUndo } = await readReply();
+    if (text.includes("Nothing was changed or added.")) return { least: 0, most: 0 };
     const found = /Added (?:at least ([\d,]+), at most )?([\d,]+) plants? in/.exec(text);
     if (!found) throw new Error(text);
     const [, least, most] = found;

@@ -5,7 +5,7 @@ import type { Locator, Page } from "playwright-core";
 import { buildClientPackage } from "../../scripts/build-client.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { inspect } from "./browser.ts";
-import { signIn, useConsole } from "./signed-in.ts";
+import { signIn, signOut, useConsole } from "./signed-in.ts";
 
 const testGarden = useConsole();
 
@@ -79,8 +79,7 @@ testGarden(
     const reference = await openReference(page);
     await reference.waitForSelector(".authorize.locked");
     expect(await reference.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
-    await page.click("#sign-out");
-    await page.waitForSelector("#sign-in:not([hidden])");
+    await signOut(page);
     await reference.evaluate(() => dispatchEvent(new Event("focus")));
     await reference.waitForSelector(".authorize.unlocked");
     const { response } = await send(reference, "getMe");

@@ -5,6 +5,7 @@ import { inspect } from "./browser.ts";
 import {
   deletePlants,
   edit,
+  importFile,
   makeClient,
   select,
   setHidden,
@@ -13,7 +14,7 @@ import {
   somePlants,
   sortNames,
   useConsole,
-  waitForTitle,
+  waitForCount,
 } from "./signed-in.ts";
 
 const testGarden = useConsole();
@@ -41,7 +42,7 @@ testGarden(
       await page.waitForSelector(`#undo:has-text('“${name}” was added with the id ')`);
     }
     expect(await page.inputValue("#add-name")).toBe("");
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
     await inspect(page, "adding");
     await page.keyboard.press("Escape");
     await page.keyboard.press("z");
@@ -178,8 +179,14 @@ testGarden(
     const expiresAtMs = Date.UTC(2099, 11, 31, 12);
     const reader = { user: "ann", garden, scope: "read", expiresAtMs } as const;
     await signIn(page, (await makeClient(service, reader)).token);
-    const access = `ann · garden ${garden} · read only · expires December 31, 2099 at `;
-    expect(await page.textContent("#me")).toStartWith(access);
+    await page.click("#open-me");
+    expect(await page.locator("#me dd").allTextContents()).toEqual([
+      ...["ann", garden],
+      expect.stringContaining("read only, expires December 31, 2099 at "),
+    ]);
+    expect(await page.locator("#invitation").count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#me", { state: "hidden" });
     await page.waitForSelector("#empty:has-text('this token can only read')");
     await store.create({ name: "Fern" });
     await page.waitForSelector(".row:has-text('Fern')");
@@ -187,7 +194,7 @@ testGarden(
     await page.focus(".opener");
     await page.keyboard.press("Delete");
     const writing =
-      "#add, #open-add, #choose-file, #selection, #table input, #edit-save, #plant-delete";
+      "#add, #open-add, #open-import, #selection, #table input, #edit-save, #plant-delete";
     expect(await page.locator(writing).count()).toBe(0);
     await inspect(page, "read-only");
     await page.keyboard.press("Enter");
@@ -223,11 +230,11 @@ testGarden(
   { plants: somePlants },
   async ({ page }) => {
     await page.click(".chip:has-text('terrace')");
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
     await edit(page, "Olea");
     await page.fill("#edit-tag", "");
     await page.click("#edit-save");
-    await waitForTitle(page, "1 plant");
+    await waitForCount(page, "1 plant");
     await page.waitForSelector("#garden-title:focus");
   },
 );
@@ -356,7 +363,7 @@ testGarden(
   { plants: somePlants },
   async ({ page }) => {
     await page.fill("#filter", "officinalis");
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
     await page.click("#select-all");
     const downloading = page.waitForEvent("download");
     await page.click("#export-selected");
@@ -364,7 +371,7 @@ testGarden(
     expect(download.suggestedFilename()).toBe("selected-plants.csv");
     const chunks = await Array.fromAsync(await download.createReadStream());
     expect(Buffer.concat(chunks).toString().split("\r\n")).toHaveLength(4);
-    await page.click("#transfer-actions button:text-is('Close')");
+    await page.waitForSelector("#notice:has-text('Exported 2 plants.')");
     await page.fill("#new-tag", "hall");
     await inspect(page, "moving");
     await page.press("#new-tag", "Enter");
@@ -398,6 +405,120 @@ testGarden(
 );
 
 testGarden(
+  "an import is chosen, seen, done and undone in four steps, and changes plants only if asked to",
+  { plants: [{ name: "Acer", tag: "hall" }, { name: "Betula" }] },
+  async ({ page, store, stored }) => {
+    await page.click("#open-import");
+    const choosing = page.waitForEvent("filechooser");
+    await inspect(page, "import-format");
+    await page.click("#import-next:text-is('Choose a file')");
+    const buffer = Buffer.from("id,name,tag\n1,Acer rubrum,pond\n,Carex,\n,Betula,\n");
+    await (await choosing).setFiles({ name: "plants.csv", mimeType: "text/csv", buffer });
+    await page.waitForSelector("#import-next:text-is('Add 1 plant'):focus");
+    expect(await page.locator("#import-rows div").allTextContents()).toEqual([
+      "1Acer → Acer rubrum (tag hall → pond)",
+      "newCarex ",
+    ]);
+    await page.check("#import-changes");
+    await inspect(page, "import-preview");
+    expect(await stored()).toEqual(["Acer", "Betula"]);
+    await page.click("#import-next:text-is('Add 1 and change 1 plant')");
+    await page.waitForSelector("#import-undo");
+    expect(await stored()).toEqual(["Acer rubrum", "Betula", "Carex"]);
+    // The page offers it in one place.
+    expect(await page.locator("#undo").count()).toBe(0);
+    await inspect(page, "import-done");
+    await page.click("#import-undo");
+    await page.waitForSelector("#import-note:has-text('1 plant deleted, 1 plant changed back.')");
+    expect(await stored()).toEqual(["Acer", "Betula"]);
+    expect((await store.get(1)).tag).toBe("hall");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#import", { state: "detached" });
+  },
+);
+
+testGarden(
+  "a file that is dropped on the page is shown as an import",
+  { plants: [{ name: "Acer" }] },
+  async ({ page }) => {
+    const transfer = await page.evaluateHandle(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(["name\nCarex\n"], "list.csv"));
+      return data;
+    });
+    await page.dispatchEvent("#rows .row", "dragover", { dataTransfer: transfer });
+    await page.waitForSelector(".drop");
+    await page.dispatchEvent("#rows .row", "drop", { dataTransfer: transfer });
+    await page.waitForSelector("#import-next:text-is('Add 1 plant')");
+    expect(await page.textContent("#import-title")).toBe("Import “list.csv”");
+    expect(await page.locator(".drop").count()).toBe(0);
+  },
+);
+
+/** Pastes text from the clipboard into what has the focus. */
+async function paste(page: Page, text: string): Promise<void> {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.evaluate((pasted) => navigator.clipboard.writeText(pasted), text);
+  await page.keyboard.press("Control+v");
+}
+
+testGarden(
+  "a list of names is added with a paste and Enter, into the name field, too",
+  { plants: [{ name: "Acer" }] },
+  async ({ page, stored }) => {
+    await page.waitForSelector("#rows .row");
+    await paste(page, "Betula\nCarex\n");
+    await page.waitForSelector("#import-next:text-is('Add 2 plants'):focus");
+    expect(await stored()).toEqual(["Acer"]);
+    await page.keyboard.press("Enter");
+    await waitForCount(page, "3 plants");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("n");
+    await page.waitForSelector("#add-name:focus");
+    await paste(page, "Dahlia\tbed\r\nErica\t\r\n");
+    await page.waitForSelector("#import-next:text-is('Add 2 plants'):focus");
+    expect(await page.locator("#import-rows dd").allTextContents()).toEqual([
+      "Dahlia bed",
+      "Erica ",
+    ]);
+    expect(await page.inputValue("#add-name")).toBe("");
+  },
+);
+
+testGarden(
+  "one line is pasted into its field, without the line break of a spreadsheet's cell",
+  { plants: [{ name: "Acer" }] },
+  async ({ page }) => {
+    await page.waitForSelector("#rows .row");
+    await page.keyboard.press("n");
+    await page.waitForSelector("#add-name:focus");
+    await paste(page, "Betula\r\n");
+    expect(await page.inputValue("#add-name")).toBe("Betula");
+    await page.focus("#filter");
+    await paste(page, "two\nlines");
+    expect(await page.locator("#import").count()).toBe(0);
+  },
+);
+
+testGarden(
+  "the menu behind the user's name says whose token it is, and how a colleague gets one",
+  {},
+  async ({ page, user }) => {
+    await page.click(`#open-me:has-text('${user}')`);
+    expect(await page.locator("#me dd").allTextContents()).toEqual([
+      ...[user, user],
+      "read and write, never expires",
+    ]);
+    expect(await page.textContent("#invitation")).toBe(
+      `plantstore token create NAME --garden ${user}`,
+    );
+    await inspect(page, "me");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#me", { state: "hidden" });
+  },
+);
+
+testGarden(
   "an import that is stopped waits for its request, and undoing it deletes what that added",
   {},
   async ({ page, stored }) => {
@@ -407,20 +528,19 @@ testGarden(
       await route.continue();
     });
     // Rows with ids go first, in a request of their own.
-    const buffer = Buffer.from("id,name\n7,Acer\n,Betula\n");
-    await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/csv", buffer });
+    await importFile(page, "id,name", "7,Acer", ",Betula");
     const underWay = page.waitForRequest("**/plants/bulk");
-    await page.click("#transfer-actions button:text-is('Add 2 plants')");
+    await page.click("#import-next:text-is('Add 2 plants')");
     await underWay;
-    await page.click("#transfer-actions button:text-is('Stop')");
-    await page.waitForSelector("#transfer-note:text-is('Stopping…')");
-    await page.waitForSelector("#transfer-actions button:text-is('Stop now'):focus");
+    await page.click("#import-next:text-is('Stop')");
+    await page.waitForSelector("#import-note:text-is('Stopping…')");
+    await page.waitForSelector("#import-next:text-is('Stop now'):focus");
     await inspect(page, "import-stopping");
     isLooked.resolve();
-    await page.waitForSelector("#transfer-note:has-text('Stopped. Added 1 plant in ')");
+    await page.waitForSelector("#import-note:has-text('Stopped. Added 1 plant in ')");
     expect(await stored()).toEqual(["Acer"]);
-    await page.click("#undo-button");
-    await page.waitForSelector("#notice:has-text('The import was undone: 1 plant deleted.')");
+    await page.click("#import-undo");
+    await page.waitForSelector("#import-note:has-text('The import was undone: 1 plant deleted.')");
     expect(await stored()).toEqual([]);
   },
 );

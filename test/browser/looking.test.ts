@@ -6,25 +6,22 @@ import { inspect, takePicture } from "./browser.ts";
 import {
   deletePlants,
   edit,
+  importFile,
   makeClient,
   select,
   shownNames,
   signIn,
+  signOut,
   somePlants,
   useConsole,
-  waitForTitle,
+  waitForCount,
 } from "./signed-in.ts";
 
 const testGarden = useConsole();
 
 async function search(page: Page, text: string, title: string): Promise<void> {
   await page.fill("#filter", text);
-  await waitForTitle(page, title);
-}
-
-async function signOut(page: Page): Promise<void> {
-  await page.click("#sign-out");
-  await page.waitForSelector("#sign-in:not([hidden])");
+  await waitForCount(page, title);
 }
 
 testGarden(
@@ -62,6 +59,27 @@ testGarden(
 );
 
 testGarden(
+  "a password manager finds the token and a name for it when the form goes",
+  { isSignedIn: false },
+  async ({ page, token, user }) => {
+    const field = page.locator("#token[type=password][autocomplete=current-password]");
+    // As it was when the form was hidden.
+    await page.evaluate(() => {
+      const form = document.querySelector("#sign-in") as HTMLElement;
+      const account = document.getElementById("account") as HTMLInputElement;
+      new MutationObserver(() => {
+        form.dataset.kept = account.value;
+      }).observe(form, { attributeFilter: ["hidden"] });
+    });
+    await field.fill(token);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`#sign-in[data-kept='${user} in ${user}']`, { state: "attached" });
+    expect(await page.locator("[autocomplete=username]").isVisible()).toBe(false);
+    expect(await page.evaluate(() => localStorage.length)).toBe(0);
+  },
+);
+
+testGarden(
   "a token that is revoked is asked for again, with the reason, and what was typed is still there",
   {},
   async ({ page, service, user }) => {
@@ -85,12 +103,12 @@ testGarden(
 testGarden(
   "a list is searched by words and by a tag's bar, and exported as it is shown",
   { plants: somePlants },
-  async ({ page }) => {
+  async ({ page, user }) => {
     await page.waitForSelector("#tags .chip");
     const expectTree = async (selector: string, ...lines: string[]) =>
       expect(await page.locator(selector).ariaSnapshot()).toContain(lines.join("\n"));
     await expectTree("#tags", ' "Show one tag only":', '  - button "herbs 4"');
-    await expectTree("#table", '- table "12 plants":', "  - rowgroup:");
+    await expectTree("#table", `- table "${user} 12 plants, 6 tags":`, "  - rowgroup:");
     await expectTree("#table", '- columnheader "Name":', '        - button "Name"');
     await expectTree("#rows", '- cell "Ficus lyrata":', '      - button "Ficus lyrata"');
     await search(page, "officinalis", "2 plants");
@@ -101,13 +119,13 @@ testGarden(
     await page.fill("#filter", "cactus");
     await page.waitForSelector("#no-match:has-text('No name or tag has “cactus”.')");
     await page.click("#clear-filter");
-    await waitForTitle(page, "12 plants");
+    await waitForCount(page, "12 plants");
     expect(await page.locator("#tags .chip").allTextContents()).toEqual([
       ...["herbs 4", "living room 2", "terrace 2"],
       ...["no tag 1", "bathroom 1", "kitchen 1", "shade 1"],
     ]);
     await page.click(".chip:has-text('terrace')");
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
     const downloading = page.waitForEvent("download");
     await page.click("#export");
     const download = await downloading;
@@ -116,7 +134,7 @@ testGarden(
     const rows = "9,Lavandula angustifolia,terrace\r\n10,Olea europaea,terrace\r\n";
     expect(Buffer.concat(chunks).toString()).toBe(`\uFEFFid,name,tag\r\n${rows}`);
     await page.click(".chip[aria-pressed=true]:has-text('terrace')");
-    await waitForTitle(page, "12 plants");
+    await waitForCount(page, "12 plants");
   },
 );
 
@@ -126,8 +144,8 @@ testGarden(
   async ({ page }) => {
     const rowCount = (rows: number) => page.waitForSelector(`#table[aria-rowcount='${rows}']`);
     const scrollToEnd = () => page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    await waitForTitle(page, "1,700 plants");
-    expect(await page.textContent("#garden-note")).toBe("23 tags");
+    await waitForCount(page, "1,700 plants");
+    expect(await page.textContent("#garden-note")).toBe("1,700 plants, 23 tags");
     await rowCount(501);
     await scrollToEnd();
     await rowCount(1_001);
@@ -158,10 +176,10 @@ testGarden(
     await page.goBack();
     await page.waitForSelector("#edit", { state: "detached" });
     await page.goBack();
-    await waitForTitle(page, "12 plants");
+    await waitForCount(page, "12 plants");
     expect([hashOf(), await page.inputValue("#filter")]).toEqual(["", ""]);
     await page.goForward();
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
     expect(await page.inputValue("#filter")).toBe("officinalis");
     // Whoever closes a row or a filter by hand doesn't meet it again on the way back.
     await edit(page, "Salvia");
@@ -170,7 +188,7 @@ testGarden(
     await page.press("#filter", "Escape");
     await page.waitForURL(/\/$/);
     await page.goto(`${page.url()}#tag=terrace`);
-    await waitForTitle(page, "2 plants");
+    await waitForCount(page, "2 plants");
   },
 );
 
@@ -228,11 +246,11 @@ testGarden("the console works by keys alone", { isSignedIn: false }, async ({ pa
   }
   await press("Escape", "/");
   await keyboard.type("betula");
-  await waitForTitle(page, "1 plant");
+  await waitForCount(page, "1 plant");
   await press("ArrowDown");
   expect(await focused()).toBe("Betula");
   await press("ArrowUp", "Escape");
-  await waitForTitle(page, "3 plants");
+  await waitForCount(page, "3 plants");
   // From the title, where one is after signing in.
   await page.focus("#garden-title");
   await press("ArrowDown", "ArrowDown", "Enter");
@@ -245,7 +263,7 @@ testGarden("the console works by keys alone", { isSignedIn: false }, async ({ pa
   expect(await shownNames(page)).toEqual(["Acer", "Carex"]);
   expect(await focused()).toBe("Carex");
   await press("z");
-  await waitForTitle(page, "3 plants");
+  await waitForCount(page, "3 plants");
   expect(await focused()).toBe("Betula");
 });
 
@@ -277,7 +295,7 @@ testGarden(
       seen.push(name);
     }
     expect(seen).toEqual([
-      ...["choose-file", "export", "open-add", "select-all", "sort-name", "sort-tag", "sort-id"],
+      ...["open-import", "export", "open-add", "select-all", "sort-name", "sort-tag", "sort-id"],
       ...["Select Acer palmatum ‘Bloodgood’", "Acer palmatum ‘Bloodgood’", "herbs 4"],
     ]);
   },
@@ -355,6 +373,8 @@ testGarden(
       }
     };
     await page.waitForSelector(".chip");
+    const first = await page.locator("#rows .row").first().boundingBox();
+    expect(first?.y).toBeLessThan(261);
     await check("list");
     // The other parts have the colors of large screens, where they are inspected.
     await inspect(page, "390-list");
@@ -372,21 +392,21 @@ testGarden(
     await check("selecting");
     await page.click("#select-done");
 
-    const importFile = (...lines: readonly string[]) => {
-      const buffer = Buffer.from(["id,name,tag", ...lines].join("\n"));
-      const file = { name: `${"spring ".repeat(9)}.csv`, mimeType: "text/csv", buffer };
-      return page.setInputFiles("#import-file", file);
-    };
+    await page.click("#open-more");
+    await check("more");
+    await page.click("#open-import");
+    await check("import");
     const invalid = Array.from({ length: 60 }, (_, index) => `x${index},${"Fig ".repeat(20)},`);
-    await importFile(...invalid, ",Fig,");
-    await page.waitForSelector("#transfer-note:has-text('60 of 61 rows are invalid.')");
+    await importFile(page, "id,name,tag", ...invalid, ",Fig,");
+    await page.waitForSelector("#import-note:has-text('60 of 61 rows are invalid.')");
     await check("import-invalid");
     await inspect(page, "390-import-invalid");
-    await importFile(",Fig,", ",Ivy,");
-    await page.waitForSelector("#transfer-actions button:text-is('Add 2 plants'):focus");
-    await page.keyboard.press("Enter");
-    await waitForTitle(page, "14 plants");
-    await page.click("#transfer-actions button:text-is('Close')");
+    await importFile(page, "id,name,tag", "1,Monstera,living room", ",Fig,", ",Ivy,");
+    await page.check("#import-changes");
+    await check("import-preview");
+    await page.click("#import-next:text-is('Add 2 and change 1 plant')");
+    await waitForCount(page, "14 plants");
+    await page.click("#import-next:text-is('Close')");
 
     await deletePlants(page, "Aloë vera");
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
@@ -398,8 +418,12 @@ testGarden(
       };
       expect(Math.floor(y + height)).toBeWithin(1, noticeTop + 1);
     }
+    await page.click("#open-more");
     await page.click("#open-activity");
     await page.waitForSelector("#activity-list li");
     await check("activity");
+    await page.click("#close-activity");
+    await page.click("#open-me");
+    await check("me");
   },
 );

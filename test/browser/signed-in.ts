@@ -94,9 +94,21 @@ export async function deletePlants(page: Page, ...names: readonly string[]): Pro
   }
 }
 
-/** Waits for the title, which says how many plants are shown. */
-export async function waitForTitle(page: Page, title: string): Promise<void> {
-  await page.waitForSelector(`#garden-title:text-is('${title}')`);
+/** Waits until the page says how many plants are shown: `12 plants`. */
+export async function waitForCount(page: Page, count: string): Promise<void> {
+  await page.locator("#garden-note", { hasText: new RegExp(`^${count}\\b`) }).waitFor();
+}
+
+export async function signOut(page: Page): Promise<void> {
+  await page.click("#open-me");
+  await page.click("#sign-out");
+  await page.waitForSelector("#sign-in:not([hidden])");
+}
+
+/** Chooses a file of plants to import. */
+export async function importFile(page: Page, ...lines: readonly string[]): Promise<void> {
+  const buffer = Buffer.from(lines.join("\n"));
+  await page.setInputFiles("#import-file", { name: "plants.csv", mimeType: "text/csv", buffer });
 }
 
 /** As the console sorts them. */
