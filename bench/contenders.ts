@@ -7,7 +7,7 @@ import {
   type PostgresServer,
   runStatement,
   startPostgres,
-} from "../test/postgres-server.ts";
+} from "../testing/postgres-server.ts";
 import { type Command, run } from "./processes.ts";
 import { type ActionName, firstNumber, tag } from "./requests.ts";
 

@@ -1,7 +1,7 @@
 /** A contender in a measurement: filled, started, checked, driven by wrk, frozen and stopped. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pickPorts } from "../test/processes.ts";
+import { pickPorts } from "../testing/processes.ts";
 import type { Contender, Data, Size } from "./contenders.ts";
 import {
   readCpuSeconds,

@@ -1,6 +1,7 @@
 /** Exports: which plants are in the file, and what the page says of them. */
 import { expect, test } from "bun:test";
-import { openState, toText, until } from "../test/open-state.ts";
+import { openState, until } from "../test/open-state.ts";
+import { toText } from "../testing/message-text.ts";
 import { Exports } from "./exports.ts";
 import { message, notice } from "./message.ts";
 

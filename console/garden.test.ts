@@ -1,7 +1,8 @@
 /** The open garden: its list, its numbers, and what is done to plants and undone. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { effect } from "@preact/signals";
-import { openState, toText, until, url } from "../test/open-state.ts";
+import { openState, until, url } from "../test/open-state.ts";
+import { toText } from "../testing/message-text.ts";
 import { Api } from "./api.ts";
 import { announcement, forgetUndo, nextUndo, notice, question, undo } from "./message.ts";
 import { Selection } from "./selection.ts";

@@ -1,6 +1,7 @@
 /** Imports, from a file or pasted text to what the service has, and back. */
 import { expect, test } from "bun:test";
-import { openState, toText, url } from "../test/open-state.ts";
+import { openState, url } from "../test/open-state.ts";
+import { toText } from "../testing/message-text.ts";
 import { Api } from "./api.ts";
 import { Garden } from "./garden.ts";
 import { describePlan, Imports } from "./imports.ts";

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { serviceOperations } from "../src/http/operations/index.ts";
-import { serveHere } from "../test/end-to-end/running-service.ts";
-import { audience, startIssuer } from "../test/openid-issuer.ts";
-import { makeDatabase } from "../test/postgres-server.ts";
+import { audience, startIssuer } from "../testing/openid-issuer.ts";
+import { makeDatabase } from "../testing/postgres-server.ts";
+import { serveHere } from "../testing/running-service.ts";
 
 const read = (name: string) => readFileSync(join(import.meta.dir, "monitoring", name), "utf8");
 const rules = Bun.YAML.parse(read("alerts.yaml")) as {

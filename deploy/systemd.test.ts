@@ -12,9 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runInProcess } from "../test/command.ts";
-import { skipsWithout } from "../test/skipping.ts";
-import { makeTemporaryFolder } from "../test/temporary-folder.ts";
+import { runInProcess } from "../testing/command.ts";
+import { skipsWithout } from "../testing/skipping.ts";
+import { makeTemporaryFolder } from "../testing/temporary-folder.ts";
 
 const pathOf = (name: string) => join(import.meta.dir, "systemd", name);
 const readUnit = (name: string) => readFileSync(pathOf(name), "utf8");

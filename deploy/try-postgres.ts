@@ -1,11 +1,7 @@
 /** `npm run try:postgres`: a real PostgreSQL and two instances on it, until Ctrl+C. */
 import { parseArgs } from "node:util";
-import {
-  makeToken,
-  type RunningService,
-  startService,
-} from "../test/end-to-end/running-service.ts";
-import { makeDatabase, startPostgres } from "../test/postgres-server.ts";
+import { makeDatabase, startPostgres } from "../testing/postgres-server.ts";
+import { makeToken, type RunningService, startService } from "../testing/running-service.ts";
 
 const help = `Runs two instances of Plant Store on a PostgreSQL of its own.
 

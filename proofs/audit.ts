@@ -3,9 +3,10 @@
  * lost, undone or done twice, each has one event, every event has its write, and their order is one
  * that the responses allow. That events fit the plants is checked by `auditStore`.
  */
-import { insist } from "../test/end-to-end/running-service.ts";
-import { Patience } from "../test/patience.ts";
-import type { Caller } from "./kept-connection.ts";
+
+import type { Caller } from "../testing/kept-connection.ts";
+import { Patience } from "../testing/patience.ts";
+import { insist } from "../testing/running-service.ts";
 import { isSettled, type Ledger, type ListedPlant, readList, tagOf } from "./ledger.ts";
 
 export interface LoggedEvent {

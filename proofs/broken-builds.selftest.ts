@@ -1,7 +1,7 @@
 /** Builds that are broken on purpose fail the proofs. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { changeProgram, type Edit } from "../test/changed-program.ts";
-import { skipsUnless } from "../test/skipping.ts";
+import { changeProgram, type Edit } from "../testing/changed-program.ts";
+import { skipsUnless } from "../testing/skipping.ts";
 import { Deployment } from "./deployment.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";

@@ -1,9 +1,9 @@
 /** The real program on one database: instances that are stopped or killed and started again. */
 import { issueToken } from "../src/auth/opaque-token.ts";
 import { openStorage } from "../src/storage/open.ts";
-import { type RunningService, startService } from "../test/end-to-end/running-service.ts";
-import { runStatement } from "../test/postgres-server.ts";
-import { auditStore, type Engine, makePlace, type Place } from "./audited-store.ts";
+import { auditStore, type Engine, makePlace, type Place } from "../testing/audited-store.ts";
+import { runStatement } from "../testing/postgres-server.ts";
+import { type RunningService, startService } from "../testing/running-service.ts";
 
 export class RestartingService {
   /** The exit codes of all processes so far, by port. */

@@ -1,5 +1,5 @@
 /** A client that creates, puts and deletes plants, and notes every response in a ledger. */
-import { type Caller, hangMs } from "./kept-connection.ts";
+import { type Caller, hangMs } from "../testing/kept-connection.ts";
 import { type Entry, type Ledger, type NewBulk, type NewPlant, tagOf } from "./ledger.ts";
 
 /** A plant whose id is known. */

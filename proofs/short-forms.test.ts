@@ -1,8 +1,8 @@
 /** Each proof in short: a few of its trials, which find nothing. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { serveHere } from "../test/end-to-end/running-service.ts";
-import { skipsOutsideLinux, skipsUnless } from "../test/skipping.ts";
-import { skipsWithoutPooler } from "../test/transaction-pooler.ts";
+import { serveHere } from "../testing/running-service.ts";
+import { skipsOutsideLinux, skipsUnless } from "../testing/skipping.ts";
+import { skipsWithoutPooler } from "../testing/transaction-pooler.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/prove.ts";

@@ -2,9 +2,9 @@
  * Clients that create, put, delete and look up plants without rest, at random, on several instances
  * of the service. One of them creates many at once. Every response goes into the ledger.
  */
-import { makeDice, spread } from "../test/dice.ts";
-import { waitFor } from "../test/end-to-end/running-service.ts";
-import type { Caller } from "./kept-connection.ts";
+import { makeDice, spread } from "../testing/dice.ts";
+import type { Caller } from "../testing/kept-connection.ts";
+import { waitFor } from "../testing/running-service.ts";
 import type { Ledger, NewBulk } from "./ledger.ts";
 import { type Outcome, type OwnPlant, PlantClient } from "./plant-client.ts";
 

@@ -4,9 +4,10 @@ import { Garden } from "../console/garden.ts";
 import { forgetUndo } from "../console/message.ts";
 import { describeList } from "../console/words.ts";
 import type { NewToken } from "../src/auth/opaque-token.ts";
+import { toText } from "../testing/message-text.ts";
+import { waitFor } from "../testing/running-service.ts";
+import { create } from "../testing/tested-storage.ts";
 import { openService } from "./contract/garden.ts";
-import { waitFor } from "./end-to-end/running-service.ts";
-import { create } from "./storage/tested-storage.ts";
 
 export const url = "http://plants.test/";
 
@@ -49,14 +50,6 @@ export function openState() {
   }
 
   return { service, fetch, makeGarden, openGarden };
-}
-
-/** What a message says. */
-export function toText(message: unknown): string {
-  if (Array.isArray(message)) return message.map(toText).join("");
-  const { props } = Object(message) as { props?: { children: unknown } };
-  if (props) return toText(props.children);
-  return String(message ?? "");
 }
 
 /** Waits until something is true of signals or requests. */

@@ -7,8 +7,8 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { startSharedPostgres } from "../testing/postgres-server.ts";
 import { startChromium } from "./browser/chromium.ts";
-import { startSharedPostgres } from "./postgres-server.ts";
 
 const root = join(import.meta.dir, "..");
 const outputFolder = join(import.meta.dir, ".output");

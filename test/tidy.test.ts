@@ -64,9 +64,23 @@ test("imports point inward only", () => {
     return isRoom && other !== room && !arrows[room]?.split(" ").includes(other);
   };
   const imports = sources.flatMap((path) =>
-    findAll(read(path), /(?:from|import)\s*\(?\s*"([^"]+)"/g).map(([name = ""]) => [path, name]),
+    findAll(read(path), /(?:from|import)\s*\(?\s*"([^"\n]+)"/g).map(([name = ""]) => [path, name]),
   );
   expect(imports.filter(([path = "", name = ""]) => isWrong(path, name))).toEqual([]);
+});
+
+test("tests and proofs share what is in testing/, and nothing else", () => {
+  /** What each folder may import from, besides the sources. */
+  const shared = { testing: ["testing"], proofs: ["testing", "proofs"], test: ["testing", "test"] };
+  for (const [folder, allowed] of Object.entries(shared)) {
+    const files = listFiles(`${folder}/**/*.ts`);
+    const imports = files.flatMap((path) =>
+      findAll(read(path), /from "(\.[^"]+)"/g).map(([name = ""]) => join(dirname(path), name)),
+    );
+    const forbidden = ["test", "testing", "proofs"].filter((each) => !allowed.includes(each));
+    const wrong = imports.filter((path) => forbidden.includes(path.split("/")[0] ?? ""));
+    expect({ folder, wrong }).toEqual({ folder, wrong: [] });
+  }
 });
 
 test("files open with a sentence about their job", () => {

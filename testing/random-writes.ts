@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { assignedIdMax, type ContentHashes, contentHash, type Plant } from "../src/domain/plant.ts";
 import type { GardenEvent, Outcome, Write } from "../src/domain/ports.ts";
-import { create, put, remove } from "../test/storage/tested-storage.ts";
 import { type Call, Garden, renderEvent, type Tagged } from "./garden-model.ts";
+import { create, put, remove } from "./tested-storage.ts";
 
 export interface SentCall {
   readonly garden: string;

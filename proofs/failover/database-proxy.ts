@@ -1,10 +1,10 @@
 /** HAProxy in front of PostgreSQL servers, with a configuration of deploy/haproxy. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { waitFor } from "../../test/end-to-end/running-service.ts";
-import { runStatement } from "../../test/postgres-server.ts";
-import { pickPorts } from "../../test/processes.ts";
-import { findProgram, makeServerFolder, spawnServer } from "../system-servers.ts";
+import { runStatement } from "../../testing/postgres-server.ts";
+import { pickPorts } from "../../testing/processes.ts";
+import { waitFor } from "../../testing/running-service.ts";
+import { findProgram, makeServerFolder, spawnServer } from "../../testing/system-servers.ts";
 
 const haproxy = findProgram("haproxy");
 /** Whether it's installed. */

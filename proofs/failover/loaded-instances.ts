@@ -2,14 +2,15 @@
  * Two instances of Plant Store on one PostgreSQL, and clients that write to both while its servers
  * fail. The ledger outlives each failure, so every audit covers all promises made so far.
  */
+
+import { auditStore } from "../../testing/audited-store.ts";
 import {
   makeToken,
   type RunningService,
   startService,
   waitFor,
-} from "../../test/end-to-end/running-service.ts";
+} from "../../testing/running-service.ts";
 import { auditGarden, listPlants } from "../audit.ts";
-import { auditStore } from "../audited-store.ts";
 import { Ledger } from "../ledger.ts";
 import { type Instance, Workload } from "../workload.ts";
 

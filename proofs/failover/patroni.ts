@@ -6,12 +6,12 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Subprocess } from "bun";
-import { makeDice, spread } from "../../test/dice.ts";
-import { waitFor } from "../../test/end-to-end/running-service.ts";
-import { serverPassword as password, runStatement } from "../../test/postgres-server.ts";
-import { listProcesses, pickPorts, signalAll } from "../../test/processes.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { serverPassword as password, runStatement } from "../../testing/postgres-server.ts";
+import { listProcesses, pickPorts, signalAll } from "../../testing/processes.ts";
+import { waitFor } from "../../testing/running-service.ts";
+import { makeServerFolder, needProgram, spawnServer } from "../../testing/system-servers.ts";
 import { prove } from "../proof.ts";
-import { makeServerFolder, needProgram, spawnServer } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";

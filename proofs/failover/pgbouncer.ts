@@ -2,13 +2,13 @@
  * `npm run prove failover pgbouncer [failures] [seed]`: PgBouncer in transaction mode, and the
  * PostgreSQL behind it, fail under load.
  */
-import { makeDice, spread } from "../../test/dice.ts";
-import { makeDatabase, startPostgres } from "../../test/postgres-server.ts";
-import { pickPorts, send, signalAll } from "../../test/processes.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { startPooler } from "../../test/transaction-pooler.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { makeDatabase, startPostgres } from "../../testing/postgres-server.ts";
+import { pickPorts, send, signalAll } from "../../testing/processes.ts";
+import { needProgram } from "../../testing/system-servers.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { startPooler } from "../../testing/transaction-pooler.ts";
 import { prove } from "../proof.ts";
-import { needProgram } from "../system-servers.ts";
 import type { Workload } from "../workload.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
 

@@ -5,17 +5,17 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeDice, spread } from "../../test/dice.ts";
-import { waitFor } from "../../test/end-to-end/running-service.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
 import {
   type PostgresServer,
   runStatement,
   serverPassword,
   startPostgres,
-} from "../../test/postgres-server.ts";
-import { send, signalAll } from "../../test/processes.ts";
+} from "../../testing/postgres-server.ts";
+import { send, signalAll } from "../../testing/processes.ts";
+import { waitFor } from "../../testing/running-service.ts";
+import { needProgram } from "../../testing/system-servers.ts";
 import { prove, type Trial } from "../proof.ts";
-import { needProgram } from "../system-servers.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { LoadedInstances } from "./loaded-instances.ts";
 

@@ -2,16 +2,16 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { countPlants, fillStore } from "../../testing/filled-store.ts";
 import {
   type RunningService,
   readOutput,
   spawnProgram,
   startService,
   waitFor,
-} from "../../test/end-to-end/running-service.ts";
-import { countPlants, fillStore } from "../../test/filled-store.ts";
-import { skipsUnless } from "../../test/skipping.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+} from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 
 setDefaultTimeout(120_000);

@@ -5,9 +5,9 @@
  */
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
-import { makeDice, spread } from "../../test/dice.ts";
-import { startService } from "../../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { startService } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { auditGarden } from "../audit.ts";
 import { type Failing, InterposedIo } from "../interposed-io/interposed-io.ts";
 import { Ledger } from "../ledger.ts";

@@ -9,29 +9,25 @@ import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { makeDice, spread } from "../../test/dice.ts";
-import {
-  type RunningService,
-  startService,
-  waitFor,
-} from "../../test/end-to-end/running-service.ts";
+import { auditStore } from "../../testing/audited-store.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { type Caller, makeSteadyCaller } from "../../testing/kept-connection.ts";
 import {
   makeDatabase,
   type PostgresServer,
   runStatement,
   startPostgres,
-} from "../../test/postgres-server.ts";
-import { pickPorts } from "../../test/processes.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
-import { startPooler } from "../../test/transaction-pooler.ts";
+} from "../../testing/postgres-server.ts";
+import { pickPorts } from "../../testing/processes.ts";
+import { type RunningService, startService, waitFor } from "../../testing/running-service.ts";
+import { makeServerFolder, needProgram, spawnServer } from "../../testing/system-servers.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { startPooler } from "../../testing/transaction-pooler.ts";
 import { auditGarden } from "../audit.ts";
-import { auditStore } from "../audited-store.ts";
-import { type Caller, makeSteadyCaller } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { type OwnPlant, PlantClient } from "../plant-client.ts";
 import { residentMb } from "../process-use.ts";
 import { prove, type Trial } from "../proof.ts";
-import { makeServerFolder, needProgram, spawnServer } from "../system-servers.ts";
 
 export interface FleetSize {
   readonly instances: number;

@@ -1,5 +1,5 @@
 /** Sends calls to a garden, one after the other, and records responses and times. */
-import { waitFor } from "../../test/end-to-end/running-service.ts";
+
 import {
   type Call,
   type Plant,
@@ -7,9 +7,15 @@ import {
   type Seen,
   type Tagged,
 } from "../../testing/garden-model.ts";
+import {
+  KeptConnection,
+  type RawResponse,
+  Unanswered,
+  writeRequest,
+} from "../../testing/kept-connection.ts";
+import { waitFor } from "../../testing/running-service.ts";
 import type { LoggedEvent } from "../audit.ts";
 import type { Deployment, GardenToken, RestartingService } from "../deployment.ts";
-import { KeptConnection, type RawResponse, Unanswered, writeRequest } from "../kept-connection.ts";
 import { readList } from "../ledger.ts";
 import type { Operation } from "./linearization.ts";
 

@@ -3,7 +3,7 @@
  * killed, or cut off from its database, while they run. What they record must be possible one
  * operation after the other.
  */
-import { makeDice, spread } from "../../test/dice.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
 import { Deployment, type Layout } from "../deployment.ts";
 import { prove, type Trial } from "../proof.ts";
 import { Client, type Notebook } from "./client.ts";

@@ -9,7 +9,7 @@ import {
   type RunningService,
   startService,
   waitFor,
-} from "../../test/end-to-end/running-service.ts";
+} from "../../testing/running-service.ts";
 
 setDefaultTimeout(120_000);
 

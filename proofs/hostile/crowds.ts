@@ -1,5 +1,5 @@
 /** The crowds that try to stop the service or hold up others: a few lines each. */
-import { writeRequest } from "../kept-connection.ts";
+import { writeRequest } from "../../testing/kept-connection.ts";
 
 export interface Crowd {
   /** How many connections there are at once; 600 by default. */

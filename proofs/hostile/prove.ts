@@ -4,10 +4,10 @@
  * service can take (`--only overload`).
  */
 import { join } from "node:path";
-import { makeToken, startService } from "../../test/end-to-end/running-service.ts";
-import { fillStore } from "../../test/filled-store.ts";
-import { audience, sign, startIssuer } from "../../test/openid-issuer.ts";
-import { type Engine, makePlace } from "../audited-store.ts";
+import { type Engine, makePlace } from "../../testing/audited-store.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { audience, sign, startIssuer } from "../../testing/openid-issuer.ts";
+import { makeToken, startService } from "../../testing/running-service.ts";
 import { residentMb } from "../process-use.ts";
 import { prove, type Trial, takeOption } from "../proof.ts";
 import { type Crowd, crowds, longPlant, overloads } from "./crowds.ts";

@@ -1,6 +1,7 @@
 /** A user who calls all the time, each kind of call over connections of its own, and measures. */
-import type { RunningService } from "../../test/end-to-end/running-service.ts";
-import { KeptConnection, writeRequest } from "../kept-connection.ts";
+
+import { KeptConnection, writeRequest } from "../../testing/kept-connection.ts";
+import type { RunningService } from "../../testing/running-service.ts";
 
 /** Of each kind, so that every thread and instance has some. */
 const connectionsCount = 4;

@@ -6,7 +6,7 @@ import { Api } from "../../console/api.ts";
 import { Garden } from "../../console/garden.ts";
 import { Imports } from "../../console/imports.ts";
 import { forgetUndo, nextUndo, notice, undo } from "../../console/message.ts";
-import { toText } from "../../test/open-state.ts";
+import { toText } from "../../testing/message-text.ts";
 
 const { PLANTSTORE_URL: url = "", PLANTSTORE_TOKEN: token = "" } = process.env;
 const imports = new Imports(new Garden(new Api({ url, token })));

@@ -6,15 +6,10 @@
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlantStore } from "../../client/plant-store.ts";
-import { makeDice, spread } from "../../test/dice.ts";
-import {
-  readOutput,
-  spawnProgram,
-  startService,
-  waitFor,
-} from "../../test/end-to-end/running-service.ts";
-import { FaultyProxy } from "../../test/faulty-proxy.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { FaultyProxy } from "../../testing/faulty-proxy.ts";
+import { readOutput, spawnProgram, startService, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts";
 import { prove, type Trial } from "../proof.ts";
 

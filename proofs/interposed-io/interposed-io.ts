@@ -6,7 +6,7 @@
 import { closeSync, openSync, readFileSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 export const isInterposable =
   process.platform === "linux" && (process.arch === "x64" || process.arch === "arm64");

@@ -4,14 +4,14 @@
  * far are checked against the plants.
  */
 import { join } from "node:path";
-import { makeDice, spread } from "../../test/dice.ts";
-import { makeToken, spawnProgram, waitFor } from "../../test/end-to-end/running-service.ts";
-import { fillStore } from "../../test/filled-store.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { auditStore } from "../../testing/audited-store.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { KeptConnection, makeSteadyCaller, writeRequest } from "../../testing/kept-connection.ts";
+import { makeToken, spawnProgram, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { auditGarden, listPlants } from "../audit.ts";
-import { auditStore } from "../audited-store.ts";
 import { RestartingService } from "../deployment.ts";
-import { KeptConnection, makeSteadyCaller, writeRequest } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";
 import { Workload } from "../workload.ts";

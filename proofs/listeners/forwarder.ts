@@ -5,15 +5,10 @@
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { PlantStore } from "../../client/plant-store.ts";
-import { changeProgram } from "../../test/changed-program.ts";
-import { makeDice, spread } from "../../test/dice.ts";
-import {
-  readOutput,
-  spawnProgram,
-  startService,
-  waitFor,
-} from "../../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { changeProgram } from "../../testing/changed-program.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { readOutput, spawnProgram, startService, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import type { Trial } from "../proof.ts";
 
 const shortPauses = ["cli/forward-events.ts", "1_000 * 2 ** tries", "20"] as const;

@@ -4,19 +4,19 @@
  * cost, on each engine.
  */
 import type { Socket } from "bun";
-import { makeDice, spread } from "../../test/dice.ts";
+import { type Engine, makePlace } from "../../testing/audited-store.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { EventStreamReader, type SeenEvent } from "../../testing/event-reader.ts";
+import { makeSteadyCaller, writeRequest } from "../../testing/kept-connection.ts";
 import {
   callAnew,
   makeToken,
   type RunningService,
   startService,
   waitFor,
-} from "../../test/end-to-end/running-service.ts";
-import { EventStreamReader, type SeenEvent } from "../../test/event-reader.ts";
+} from "../../testing/running-service.ts";
 import { auditGarden, readLog } from "../audit.ts";
-import { type Engine, makePlace } from "../audited-store.ts";
 import { Deployment, type Layout, type RestartingService } from "../deployment.ts";
-import { makeSteadyCaller, writeRequest } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { processorMs, residentMb } from "../process-use.ts";
 import { joinTrials, prove, type Trial } from "../proof.ts";

@@ -1,10 +1,10 @@
 /** Backups and restores while the power is cut, at every moment. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { makeDice, spread } from "../../test/dice.ts";
-import { runProgram } from "../../test/end-to-end/running-service.ts";
-import { fillStore } from "../../test/filled-store.ts";
-import { fastestParent, makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { runProgram } from "../../testing/running-service.ts";
+import { fastestParent, makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { InterposedIo } from "../interposed-io/interposed-io.ts";
 import { Disk, readImage, writeImage } from "./disk.ts";
 

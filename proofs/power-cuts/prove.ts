@@ -5,10 +5,10 @@
  */
 import { realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { changeProgram } from "../../test/changed-program.ts";
-import { makeDice, spread } from "../../test/dice.ts";
-import { runProgram, startService, waitFor } from "../../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { changeProgram } from "../../testing/changed-program.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
+import { runProgram, startService, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { type Call, InterposedIo } from "../interposed-io/interposed-io.ts";
 import { type Entry, isSettled, Ledger } from "../ledger.ts";
 import { prove, type Trial } from "../proof.ts";

@@ -5,13 +5,9 @@
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { makeDice } from "../../test/dice.ts";
-import {
-  type RunningService,
-  startService,
-  waitFor,
-} from "../../test/end-to-end/running-service.ts";
-import { auditStore } from "../audited-store.ts";
+import { auditStore } from "../../testing/audited-store.ts";
+import { makeDice } from "../../testing/dice.ts";
+import { type RunningService, startService, waitFor } from "../../testing/running-service.ts";
 import { residentMb } from "../process-use.ts";
 import { readNumbers } from "../proof.ts";
 

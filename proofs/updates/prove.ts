@@ -6,10 +6,10 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeDice, spread } from "../../test/dice.ts";
-import { openGarden, serveHere } from "../../test/end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
 import type { Plant } from "../../testing/garden-model.ts";
+import { openGarden, serveHere } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { prove, type Trial } from "../proof.ts";
 import { type Dice, type Expected, editSheet, expectUpdate, makePlants } from "./sheet.ts";
 

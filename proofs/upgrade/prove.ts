@@ -5,10 +5,10 @@
  * replaced one by one, and then one by one by 3.0 again, so both versions serve side by side.
  */
 import { join, resolve } from "node:path";
-import { realProgram, runProgram } from "../../test/end-to-end/running-service.ts";
+import { makeSteadyCaller } from "../../testing/kept-connection.ts";
+import { realProgram, runProgram } from "../../testing/running-service.ts";
 import { auditGarden } from "../audit.ts";
 import { Deployment } from "../deployment.ts";
-import { makeSteadyCaller } from "../kept-connection.ts";
 import { Ledger } from "../ledger.ts";
 import { PlantClient } from "../plant-client.ts";
 import { prove, takeOption } from "../proof.ts";

@@ -1,7 +1,7 @@
 /** From a token to its caller, on a real storage and injected clocks. */
 import { afterAll, beforeEach, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { Clocks } from "../shared/clocks.ts";
 import { openStorage } from "../storage/open.ts";

@@ -10,7 +10,7 @@ import {
   type SigningKey,
   sign,
   startIssuer,
-} from "../../test/openid-issuer.ts";
+} from "../../testing/openid-issuer.ts";
 import type { Caller } from "../domain/caller.ts";
 import { Clocks } from "../shared/clocks.ts";
 import { type JwtIssuer, JwtVerifier } from "./jwt.ts";

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTerminal } from "../../test/command.ts";
-import { create } from "../../test/storage/tested-storage.ts";
-import { makeTemporaryFolder } from "../../test/temporary-folder.ts";
+import { makeTerminal } from "../../testing/command.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { create } from "../../testing/tested-storage.ts";
 import { hashToken, isTokenForm } from "../auth/opaque-token.ts";
 import { version } from "../shared/version.ts";
 import { openStorage } from "../storage/open.ts";

@@ -1,6 +1,6 @@
 /** Group commit above an engine that the test drives: groups, failures, deadline, drain. */
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { create as createPlant, remove } from "../../test/storage/tested-storage.ts";
+import { create as createPlant, remove } from "../../testing/tested-storage.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { sliceCharactersMax, slicePlantsMax } from "../domain/plants.ts";
 import type { Outcome, Write } from "../domain/ports.ts";

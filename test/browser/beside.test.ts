@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { buildClientPackage } from "../../scripts/build-client.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { inspect } from "./browser.ts";
 import { signIn, signOut, useConsole } from "./signed-in.ts";
 

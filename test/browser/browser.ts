@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { skipsUnless } from "../skipping.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
 
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const pictures = join(import.meta.dir, "../.output/screenshots");

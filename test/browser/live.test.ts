@@ -1,7 +1,7 @@
 /** The console while others work in the same garden, in a real browser. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { FaultyProxy } from "../faulty-proxy.ts";
+import { FaultyProxy } from "../../testing/faulty-proxy.ts";
 import { inspect } from "./browser.ts";
 import {
   makeClient,

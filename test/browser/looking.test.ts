@@ -1,7 +1,7 @@
 /** Signing in to the console and viewing a garden: lists, filters, errors, keys, small screens. */
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { revokeTokens } from "../end-to-end/running-service.ts";
+import { revokeTokens } from "../../testing/running-service.ts";
 import { inspect, takePicture } from "./browser.ts";
 import {
   deletePlants,

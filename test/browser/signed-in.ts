@@ -3,7 +3,7 @@ import { afterAll, test } from "bun:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { type PlantDraft, PlantStore } from "../../client/plant-store.ts";
 import type { NewToken } from "../../src/auth/opaque-token.ts";
-import { openGarden, serveHere } from "../end-to-end/running-service.ts";
+import { openGarden, serveHere } from "../../testing/running-service.ts";
 import { isBrowserMissing, withPage } from "./browser.ts";
 
 let users = 0;

@@ -1,7 +1,7 @@
 /** What a case of the client is. All run under Bun, and some under Node, too. */
 import assert from "node:assert/strict";
 import { PlantStore, type PlantStoreOptions, PlantStoreProblem } from "../../client/plant-store.ts";
-import { FaultyProxy } from "../faulty-proxy.ts";
+import { FaultyProxy } from "../../testing/faulty-proxy.ts";
 
 interface ClientWorld {
   readonly url: string;

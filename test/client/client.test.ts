@@ -1,6 +1,6 @@
 /** The client against a live service. As a package, under Node, it is in test/slow/. */
 import { afterAll, describe, test } from "bun:test";
-import { makeTokens, serveHere } from "../end-to-end/running-service.ts";
+import { makeTokens, serveHere } from "../../testing/running-service.ts";
 import { runCase } from "./client-case.ts";
 import { eventCases } from "./event-cases.ts";
 import { manyCases } from "./many-cases.ts";

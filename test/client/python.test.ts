@@ -2,10 +2,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { PlantStore } from "../../client/plant-store.ts";
-import { readOutput, serveHere } from "../end-to-end/running-service.ts";
-import { FaultyProxy } from "../faulty-proxy.ts";
-import { skipsWithout } from "../skipping.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { FaultyProxy } from "../../testing/faulty-proxy.ts";
+import { readOutput, serveHere } from "../../testing/running-service.ts";
+import { skipsWithout } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const service = await serveHere();
 const folder = makeTemporaryFolder();

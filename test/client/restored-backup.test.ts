@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { PlantStore } from "../../client/plant-store.ts";
-import { makePlace, type Place } from "../../proofs/audited-store.ts";
-import { runInProcess } from "../command.ts";
-import { makeToken, serveHere } from "../end-to-end/running-service.ts";
-import { runStatement } from "../postgres-server.ts";
+import { makePlace, type Place } from "../../testing/audited-store.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { runStatement } from "../../testing/postgres-server.ts";
+import { makeToken, serveHere } from "../../testing/running-service.ts";
 import { problemOf } from "./client-case.ts";
 import { next } from "./event-cases.ts";
 

@@ -1,6 +1,6 @@
 /** How requests end: each is counted and logged once, whatever becomes of it. */
 import { expect, test } from "bun:test";
-import { waitFor } from "../end-to-end/running-service.ts";
+import { waitFor } from "../../testing/running-service.ts";
 import { openGarden } from "./garden.ts";
 
 const { call, anonymous, reader, fetch, plant, service } = openGarden("SQLite");

@@ -1,8 +1,8 @@
 /** Events: what is one, pages and streams of them, and when they can't go on. */
 import { describe, expect, test } from "bun:test";
 import { openStorage } from "../../src/storage/open.ts";
-import type { EventStreamReader } from "../event-reader.ts";
-import { create, put } from "../storage/tested-storage.ts";
+import type { EventStreamReader } from "../../testing/event-reader.ts";
+import { create, put } from "../../testing/tested-storage.ts";
 import { bearer, onEachEngine, openGarden } from "./garden.ts";
 
 const stream = { Accept: "text/event-stream" };

@@ -3,7 +3,6 @@
  * response must keep what all responses promise, and be as the OpenAPI document says.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
-import { makePlace, type Place } from "../../proofs/audited-store.ts";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
 import { problemInfo } from "../../src/http/problem.ts";
 import { type Wired, wire } from "../../src/process/wire.ts";
@@ -12,8 +11,9 @@ import { createLog } from "../../src/shared/log.ts";
 import { deadline } from "../../src/shared/promises.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage } from "../../src/storage/storage.ts";
-import { EventStreamReader } from "../event-reader.ts";
-import { create } from "../storage/tested-storage.ts";
+import { makePlace, type Place } from "../../testing/audited-store.ts";
+import { EventStreamReader } from "../../testing/event-reader.ts";
+import { create } from "../../testing/tested-storage.ts";
 import { ApiDocument } from "./documented-responses.ts";
 
 export const engines = ["SQLite", "PostgreSQL"] as const;

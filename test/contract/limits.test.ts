@@ -1,6 +1,6 @@
 /** Rate limits and quotas: what callers learn, and what counts. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { makeSigningKey, sign, startIssuer } from "../openid-issuer.ts";
+import { makeSigningKey, sign, startIssuer } from "../../testing/openid-issuer.ts";
 import { bearer, onEachEngine, openGarden } from "./garden.ts";
 
 const rate = { requests: 5, windowSeconds: 86_400 };

@@ -1,6 +1,6 @@
 /** Lists, searches and tags: what they find, in which order, how pages go on. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { remove } from "../storage/tested-storage.ts";
+import { remove } from "../../testing/tested-storage.ts";
 import { onEachEngine } from "./garden.ts";
 
 const leaf = "\u{1f33f}";

@@ -1,7 +1,7 @@
 /** Lists longer than a page: pages and streams, whole and exact whatever happens meanwhile. */
 import { expect, test } from "bun:test";
 import { plantIdMax } from "../../src/domain/plant.ts";
-import { create, remove } from "../storage/tested-storage.ts";
+import { create, remove } from "../../testing/tested-storage.ts";
 import { onEachEngine } from "./garden.ts";
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index + 1));

@@ -11,7 +11,7 @@ import {
 } from "bun:test";
 import { PlantStoreError } from "../../src/domain/errors.ts";
 import { overloaded } from "../../src/limits/overload.ts";
-import { waitFor } from "../end-to-end/running-service.ts";
+import { waitFor } from "../../testing/running-service.ts";
 import { bearer, openGarden } from "./garden.ts";
 
 const garden = openGarden("SQLite");

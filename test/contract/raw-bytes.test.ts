@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { startService } from "../end-to-end/running-service.ts";
-import { skipsUnless } from "../skipping.ts";
+import { startService } from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
 
 const service = await startService();
 afterAll(() => service[Symbol.asyncDispose]());

@@ -17,12 +17,12 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
-import { runInProcess } from "../command.ts";
-import { countPlants, fillStore, readPlants } from "../filled-store.ts";
-import { makeDatabase, serverPassword } from "../postgres-server.ts";
-import { create } from "../storage/tested-storage.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { makeToken, realProgram, serveHere, waitFor } from "./running-service.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { countPlants, fillStore, readPlants } from "../../testing/filled-store.ts";
+import { makeDatabase, serverPassword } from "../../testing/postgres-server.ts";
+import { makeToken, realProgram, serveHere, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { create } from "../../testing/tested-storage.ts";
 
 const sources = makeTemporaryFolder();
 const small = join(sources.path, "small.db");

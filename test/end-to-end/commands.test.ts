@@ -14,10 +14,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { runInProcess } from "../../testing/command.ts";
+import { openGarden, serveHere, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { openScriptedService } from "../client/scripted-service.ts";
-import { runInProcess } from "../command.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden, serveHere, waitFor } from "./running-service.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

@@ -1,10 +1,10 @@
 /** `plantstore garden delete` beside a running service: what the name's next owner meets. */
 import { afterAll, expect, test } from "bun:test";
-import { makePlace } from "../../proofs/audited-store.ts";
+import { makePlace } from "../../testing/audited-store.ts";
+import { EventStreamReader } from "../../testing/event-reader.ts";
+import { audience, sign, startIssuer } from "../../testing/openid-issuer.ts";
+import { makeToken, revokeTokens, runProgram, serveHere } from "../../testing/running-service.ts";
 import { engines } from "../contract/garden.ts";
-import { EventStreamReader } from "../event-reader.ts";
-import { audience, sign, startIssuer } from "../openid-issuer.ts";
-import { makeToken, revokeTokens, runProgram, serveHere } from "./running-service.ts";
 
 const issuer = startIssuer();
 const key = await issuer.makeKey();

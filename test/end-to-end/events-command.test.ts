@@ -1,8 +1,8 @@
 /** `plantstore events` against a running service, in scripts. */
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { makeTerminal, runHere, runInProcess } from "../command.ts";
-import { openGarden as open, serveHere } from "./running-service.ts";
+import { makeTerminal, runHere, runInProcess } from "../../testing/command.ts";
+import { openGarden as open, serveHere } from "../../testing/running-service.ts";
 
 const service = await serveHere();
 afterAll(() => service[Symbol.asyncDispose]());

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { PlantStore } from "../../client/plant-store.ts";
 import { forwardEvents, readTarget, type Timing } from "../../src/cli/forward-events.ts";
-import { makeTerminal, runInProcess } from "../command.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden as open, serveHere, waitFor } from "./running-service.ts";
+import { makeTerminal, runInProcess } from "../../testing/command.ts";
+import { openGarden as open, serveHere, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const service = await serveHere();

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { Authenticator } from "../../src/auth/authenticator.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { readMetric, serveHere, startService, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { create } from "../../testing/tested-storage.ts";
 import { engines } from "../contract/garden.ts";
-import { fillStore } from "../filled-store.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { create } from "../storage/tested-storage.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { readMetric, serveHere, startService, waitFor } from "./running-service.ts";
 
 const weekMs = 7 * 86_400_000;
 

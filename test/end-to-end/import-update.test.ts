@@ -6,9 +6,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTerminal, runHere } from "../command.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden, serveHere } from "./running-service.ts";
+import { makeTerminal, runHere } from "../../testing/command.ts";
+import { openGarden, serveHere } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

@@ -1,7 +1,13 @@
 /** JWTs at a running service, and an issuer that is down or slow. */
 import { afterAll, afterEach, beforeEach, expect, setSystemTime, test } from "bun:test";
-import { audience, makeSigningKey, type SigningKey, sign, startIssuer } from "../openid-issuer.ts";
-import { callAnew, serveHere, waitFor } from "./running-service.ts";
+import {
+  audience,
+  makeSigningKey,
+  type SigningKey,
+  sign,
+  startIssuer,
+} from "../../testing/openid-issuer.ts";
+import { callAnew, serveHere, waitFor } from "../../testing/running-service.ts";
 
 const issuer = startIssuer();
 const key = await issuer.makeKey("ES256");

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { readOutput } from "./running-service.ts";
+import { readOutput } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const root = join(import.meta.dir, "../..");
 const manifest = await Bun.file(join(root, "package.json")).json();

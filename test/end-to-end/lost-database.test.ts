@@ -1,10 +1,10 @@
 /** A database that is lost: what responses say, and what each thread logs of it. */
 import { expect, test } from "bun:test";
 import { renameSync, rmSync, truncateSync } from "node:fs";
-import { FaultyProxy } from "../faulty-proxy.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { touch } from "../temporary-folder.ts";
-import { callAnew, serveHere, waitFor, waitForThreads } from "./running-service.ts";
+import { FaultyProxy } from "../../testing/faulty-proxy.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { callAnew, serveHere, waitFor, waitForThreads } from "../../testing/running-service.ts";
+import { touch } from "../../testing/temporary-folder.ts";
 
 const fern = '{"name":"Fern"}';
 

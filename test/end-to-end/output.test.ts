@@ -3,11 +3,11 @@ import { afterAll, expect, test } from "bun:test";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runCommand } from "../../src/cli/run.ts";
-import { makeTerminal } from "../command.ts";
-import { pickPorts } from "../processes.ts";
-import { skipsUnless } from "../skipping.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { realProgram, serveHere, waitFor } from "./running-service.ts";
+import { makeTerminal } from "../../testing/command.ts";
+import { pickPorts } from "../../testing/processes.ts";
+import { realProgram, serveHere, waitFor } from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

@@ -14,12 +14,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { runInProcess } from "../command.ts";
-import { fillStore } from "../filled-store.ts";
-import { makeDatabase, serverPassword, type TestDatabase } from "../postgres-server.ts";
-import { skipsUnless } from "../skipping.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { serveHere } from "./running-service.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { makeDatabase, serverPassword, type TestDatabase } from "../../testing/postgres-server.ts";
+import { serveHere } from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const folder = makeTemporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { skipsWithout } from "../skipping.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { serveHere, startService, waitFor } from "./running-service.ts";
+import { KeptConnection, writeRequest } from "../../testing/kept-connection.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { serveHere, startService, waitFor } from "../../testing/running-service.ts";
+import { skipsWithout } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 describe("the first start", () => {
   test.skipIf(skipsWithout("curl"))(

@@ -2,10 +2,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTerminal, runHere } from "../command.ts";
-import { fillStore } from "../filled-store.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { openGarden, serveHere } from "./running-service.ts";
+import { makeTerminal, runHere } from "../../testing/command.ts";
+import { fillStore } from "../../testing/filled-store.ts";
+import { openGarden, serveHere } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const folder = makeTemporaryFolder();
 const service = await serveHere();

@@ -3,9 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { EventStreamReader } from "../event-reader.ts";
-import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { EventStreamReader } from "../../testing/event-reader.ts";
+import { makeDatabase, type TestDatabase } from "../../testing/postgres-server.ts";
 import {
   callAnew,
   makeToken,
@@ -15,7 +14,8 @@ import {
   startService,
   waitFor,
   waitForThreads,
-} from "./running-service.ts";
+} from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const fern = '{"name":"Fern"}';
 

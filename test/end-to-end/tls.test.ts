@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { runInProcess } from "../command.ts";
-import { runProgram, serveHere } from "./running-service.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { runProgram, serveHere } from "../../testing/running-service.ts";
 
 const pem = (name: string) => join(import.meta.dir, "../certificates", `${name}.pem`);
 const service = await serveHere({ "tls-cert": pem("server"), "tls-key": pem("server-key") });

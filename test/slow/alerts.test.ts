@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import dashboard from "../../deploy/monitoring/dashboard.json" with { type: "json" };
-import { skipsWithout } from "../skipping.ts";
+import { skipsWithout } from "../../testing/skipping.ts";
 
 setDefaultTimeout(120_000);
 

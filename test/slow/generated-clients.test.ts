@@ -3,7 +3,7 @@ import { expect, mock, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ts } from "@ts-morph/common";
-import { startService } from "../end-to-end/running-service.ts";
+import { startService } from "../../testing/running-service.ts";
 
 // The generator builds on the compiler's old programming interface, which TypeScript 7 lacks.
 mock.module("typescript", () => ({ ...ts, default: ts }));

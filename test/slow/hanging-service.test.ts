@@ -4,9 +4,9 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { PlantStoreUnreachable } from "../../client/plant-store.ts";
 import { makeToken } from "../../src/auth/opaque-token.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { failure } from "../client/client-case.ts";
-import { runInProcess } from "../command.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 const token = makeToken("home");
 

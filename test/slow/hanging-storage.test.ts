@@ -2,9 +2,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
-import { type RunningService, startService, waitFor } from "../end-to-end/running-service.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { skipsUnless } from "../skipping.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { type RunningService, startService, waitFor } from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
 
 setDefaultTimeout(120_000);
 

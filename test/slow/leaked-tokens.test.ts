@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { KeptConnection, writeRequest } from "../../proofs/kept-connection.ts";
-import { makeToken, runProgram, startService } from "../end-to-end/running-service.ts";
-import { audience, sign, startIssuer } from "../openid-issuer.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { KeptConnection, writeRequest } from "../../testing/kept-connection.ts";
+import { audience, sign, startIssuer } from "../../testing/openid-issuer.ts";
+import { makeToken, runProgram, startService } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 /** Requests that put a token where it belongs, and where it does not. */
 function requestsWith(token: string, writer: string): readonly string[] {

@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { KeptConnection } from "../../proofs/kept-connection.ts";
-import { findProgram, makeServerFolder, spawnServer } from "../../proofs/system-servers.ts";
+import { KeptConnection } from "../../testing/kept-connection.ts";
+import { Patience } from "../../testing/patience.ts";
+import { makeDatabase, type TestDatabase } from "../../testing/postgres-server.ts";
+import { pickPorts } from "../../testing/processes.ts";
 import {
   insist,
   makeCaller,
@@ -12,11 +14,9 @@ import {
   type RunningService,
   startService,
   waitFor,
-} from "../end-to-end/running-service.ts";
-import { Patience } from "../patience.ts";
-import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
-import { pickPorts } from "../processes.ts";
-import { skipsUnless } from "../skipping.ts";
+} from "../../testing/running-service.ts";
+import { skipsUnless } from "../../testing/skipping.ts";
+import { findProgram, makeServerFolder, spawnServer } from "../../testing/system-servers.ts";
 
 setDefaultTimeout(120_000);
 

@@ -8,19 +8,19 @@ import { join } from "node:path";
 import type { Plant } from "../../client/plant-store.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { buildClientPackage } from "../../scripts/build-client.ts";
-import { eventCases } from "../client/event-cases.ts";
-import { plainCases } from "../client/plain-cases.ts";
-import { troubleCases } from "../client/trouble-cases.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
 import {
   makeTokens,
   readOutput,
   serveHere,
   untilItSays,
   waitFor,
-} from "../end-to-end/running-service.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { skipsWithout } from "../skipping.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+} from "../../testing/running-service.ts";
+import { skipsWithout } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { eventCases } from "../client/event-cases.ts";
+import { plainCases } from "../client/plain-cases.ts";
+import { troubleCases } from "../client/trouble-cases.ts";
 
 setDefaultTimeout(120_000);
 

@@ -2,10 +2,10 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { openGarden, serveHere } from "../end-to-end/running-service.ts";
-import { skipsWithout } from "../skipping.ts";
+import { openGarden, serveHere } from "../../testing/running-service.ts";
+import { skipsWithout } from "../../testing/skipping.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { openAndSave, program } from "../spreadsheets/libre-office.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
 
 setDefaultTimeout(120_000);
 

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { makeCaller, untilItSays, waitFor } from "../end-to-end/running-service.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { makeCaller, untilItSays, waitFor } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const program = join(import.meta.dir, "../../deploy/try-postgres.ts");
 /** PostgreSQL and two instances take long to start on a busy machine. */

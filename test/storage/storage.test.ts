@@ -7,17 +7,17 @@
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { auditStore } from "../../proofs/audited-store.ts";
 import { plantIdMin } from "../../src/domain/plant.ts";
 import type { ListOptions, Outcome, Write } from "../../src/domain/ports.ts";
 import type { TokenRecord } from "../../src/domain/token.ts";
 import { openStorage } from "../../src/storage/open.ts";
 import type { Storage, WriterOptions } from "../../src/storage/storage.ts";
-import { waitFor } from "../end-to-end/running-service.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
-import { skipsWithoutPooler, startPooler } from "../transaction-pooler.ts";
-import { create, created, emptyTables, put, remove } from "./tested-storage.ts";
+import { auditStore } from "../../testing/audited-store.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { waitFor } from "../../testing/running-service.ts";
+import { fastestParent, makeTemporaryFolder } from "../../testing/temporary-folder.ts";
+import { create, created, emptyTables, put, remove } from "../../testing/tested-storage.ts";
+import { skipsWithoutPooler, startPooler } from "../../testing/transaction-pooler.ts";
 
 interface TestedPlace {
   /** The address of the storage. */

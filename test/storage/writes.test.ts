@@ -5,8 +5,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
-import { auditStore } from "../../proofs/audited-store.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { auditStore } from "../../testing/audited-store.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
 import { alwaysAsync } from "../../testing/property.ts";
 import {
   describeGarden,
@@ -16,8 +17,7 @@ import {
   toResponse,
   toWrite,
 } from "../../testing/random-writes.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { fastestParent, makeTemporaryFolder } from "../temporary-folder.ts";
+import { fastestParent, makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 describe.each(["SQLite", "PostgreSQL"] as const)("on %s,", (engine) => {
   test.each(quotas)(

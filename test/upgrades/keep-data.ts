@@ -8,9 +8,9 @@ import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import schema from "../../src/storage/postgres/migrations/schema-7.sql" with { type: "text" };
-import { makeToken, revokeTokens, startService } from "../end-to-end/running-service.ts";
-import { makeDatabase, type TestDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { makeDatabase, type TestDatabase } from "../../testing/postgres-server.ts";
+import { makeToken, revokeTokens, startService } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const { version } = manifest;
 /** Far enough away for a test of any day. */

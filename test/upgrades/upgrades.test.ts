@@ -4,10 +4,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { runInProcess } from "../command.ts";
-import { serveHere } from "../end-to-end/running-service.ts";
-import { makeDatabase } from "../postgres-server.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { runInProcess } from "../../testing/command.ts";
+import { makeDatabase } from "../../testing/postgres-server.ts";
+import { serveHere } from "../../testing/running-service.ts";
+import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import type { KeptAnswers } from "./keep-data.ts";
 
 type Engine = "sqlite" | "postgres";

@@ -3,7 +3,7 @@
  * conditions, paths and methods, streams, and clients that leave. Some follow from the responses to
  * earlier ones: entity tags, links, numbers of events.
  */
-import { makeDice, spread } from "../dice.ts";
+import { makeDice, spread } from "../../testing/dice.ts";
 import * as values from "./values.ts";
 import type { Step } from "./wire.ts";
 

@@ -6,9 +6,9 @@
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { makePlace } from "../../proofs/audited-store.ts";
+import { makePlace } from "../../testing/audited-store.ts";
 import { seed as randomSeed } from "../../testing/property.ts";
-import { runProgram, startService } from "../end-to-end/running-service.ts";
+import { runProgram, startService } from "../../testing/running-service.ts";
 import { Walk } from "./steps.ts";
 import { grants } from "./values.ts";
 import { type Step, Wire } from "./wire.ts";

@@ -1,8 +1,8 @@
 /** What a statement costs: it uses the indexes. */
 import { expect, test } from "bun:test";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { makeDatabase } from "../../../test/postgres-server.ts";
-import { create, remove } from "../../../test/storage/tested-storage.ts";
+import { makeDatabase } from "../../../testing/postgres-server.ts";
+import { waitFor } from "../../../testing/running-service.ts";
+import { create, remove } from "../../../testing/tested-storage.ts";
 import { openPostgres } from "./engine.ts";
 
 test("statements use the indexes, even if they were planned for a small table or another tag", async () => {

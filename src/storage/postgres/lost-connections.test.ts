@@ -1,9 +1,9 @@
 /** Connections that are lost, fall silent or lead to the wrong server, and outages. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { FaultyProxy } from "../../../test/faulty-proxy.ts";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, emptyTables } from "../../../test/storage/tested-storage.ts";
+import { FaultyProxy } from "../../../testing/faulty-proxy.ts";
+import { makeDatabase, type TestDatabase } from "../../../testing/postgres-server.ts";
+import { waitFor } from "../../../testing/running-service.ts";
+import { create, emptyTables } from "../../../testing/tested-storage.ts";
 import type { ConnectionLimits, Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

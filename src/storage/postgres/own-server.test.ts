@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
 import {
   makeDatabase,
   type PostgresServer,
   serverPassword,
   startPostgres,
   type TestDatabase,
-} from "../../../test/postgres-server.ts";
-import { create, created, remove } from "../../../test/storage/tested-storage.ts";
+} from "../../../testing/postgres-server.ts";
+import { waitFor } from "../../../testing/running-service.ts";
+import { create, created, remove } from "../../../testing/tested-storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

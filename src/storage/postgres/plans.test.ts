@@ -1,8 +1,8 @@
 /** What PostgreSQL reads for a request, if it planned the statement while the tables were empty. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { Client } from "pg";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, emptyTables, put, remove } from "../../../test/storage/tested-storage.ts";
+import { makeDatabase, type TestDatabase } from "../../../testing/postgres-server.ts";
+import { create, emptyTables, put, remove } from "../../../testing/tested-storage.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 

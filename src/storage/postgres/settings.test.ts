@@ -1,8 +1,12 @@
 /** Databases as a service meets them: settings, poolers, other tables, encodings. */
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
-import { makeDatabase, serverPassword, type TestDatabase } from "../../../test/postgres-server.ts";
-import { skipsWithoutPooler, startPooler } from "../../../test/transaction-pooler.ts";
+import {
+  makeDatabase,
+  serverPassword,
+  type TestDatabase,
+} from "../../../testing/postgres-server.ts";
+import { skipsWithoutPooler, startPooler } from "../../../testing/transaction-pooler.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";
 import { clientConfig } from "./connect.ts";
 import { openPostgres } from "./engine.ts";

@@ -13,9 +13,9 @@ import {
   test,
 } from "bun:test";
 import { Client, DatabaseError } from "pg";
-import { waitFor } from "../../../test/end-to-end/running-service.ts";
-import { makeDatabase, type TestDatabase } from "../../../test/postgres-server.ts";
-import { create, created, emptyTables, remove } from "../../../test/storage/tested-storage.ts";
+import { makeDatabase, type TestDatabase } from "../../../testing/postgres-server.ts";
+import { waitFor } from "../../../testing/running-service.ts";
+import { create, created, emptyTables, remove } from "../../../testing/tested-storage.ts";
 import { plantIdMax, plantIdMin } from "../../domain/plant.ts";
 import type { Write } from "../../domain/ports.ts";
 import { defaultConnectionLimits, type Storage } from "../storage.ts";

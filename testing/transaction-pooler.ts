@@ -1,11 +1,11 @@
 /** The system's PgBouncer in transaction mode, in front of a database of a test's server. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram, makeServerFolder, spawnServer } from "../proofs/system-servers.ts";
-import { waitFor } from "./end-to-end/running-service.ts";
 import { runStatement } from "./postgres-server.ts";
 import { pickPorts } from "./processes.ts";
+import { waitFor } from "./running-service.ts";
 import { skipsUnless } from "./skipping.ts";
+import { findProgram, makeServerFolder, spawnServer } from "./system-servers.ts";
 
 const pgbouncer = findProgram("pgbouncer");
 

@@ -5,17 +5,17 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SpawnOptions, Subprocess } from "bun";
-import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import { serve } from "../../src/process/serve.ts";
-import { readConfig } from "../../src/shared/config.ts";
-import { createLog } from "../../src/shared/log.ts";
-import { memoizeAsync } from "../../src/shared/promises.ts";
-import { openStorage } from "../../src/storage/open.ts";
-import { runInProcess } from "../command.ts";
-import { Patience } from "../patience.ts";
-import { makeTemporaryFolder } from "../temporary-folder.ts";
+import { issueToken, type NewToken } from "../src/auth/opaque-token.ts";
+import { serve } from "../src/process/serve.ts";
+import { readConfig } from "../src/shared/config.ts";
+import { createLog } from "../src/shared/log.ts";
+import { memoizeAsync } from "../src/shared/promises.ts";
+import { openStorage } from "../src/storage/open.ts";
+import { runInProcess } from "./command.ts";
+import { Patience } from "./patience.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
-export const realProgram = join(import.meta.dir, "../../src/main.ts");
+export const realProgram = join(import.meta.dir, "../src/main.ts");
 
 /** Whatever this process has started ends with it. */
 const started: Subprocess[] = [];

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { type RunningService, waitFor } from "../test/end-to-end/running-service.ts";
+import { type RunningService, waitFor } from "./running-service.ts";
 
 export interface RawResponse {
   readonly status: number;

@@ -1,7 +1,7 @@
 /** Stores with many plants, and what is in them. */
 import type { Plant } from "../src/domain/plant.ts";
 import { openStorage } from "../src/storage/open.ts";
-import { create } from "./storage/tested-storage.ts";
+import { create } from "./tested-storage.ts";
 
 const batchPlants = 2_000;
 

@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { assignedIdMax } from "../src/domain/plant.ts";
 import { skippedEvents } from "../src/storage/event-cleanup.ts";
-import { makeDatabase, runStatement } from "../test/postgres-server.ts";
-import { makeTemporaryFolder } from "../test/temporary-folder.ts";
+import { makeDatabase, runStatement } from "./postgres-server.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 export type Engine = "sqlite" | "postgres";
 

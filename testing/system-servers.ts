@@ -1,7 +1,7 @@
 /** Servers from the system's packages, on loopback, for proofs that need the real thing. */
 import { chmodSync, chownSync, closeSync, openSync, rmSync, statSync } from "node:fs";
 import type { Subprocess } from "bun";
-import { makeTemporaryFolder } from "../test/temporary-folder.ts";
+import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 const environment: Record<string, string> = {
   PATH: process.env.PATH ?? "",

@@ -1,6 +1,6 @@
 /** Short forms of writes and outcomes, for tests of the storage. */
-import { toKeyUse } from "../../src/domain/idempotency.ts";
-import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../../src/domain/ports.ts";
+import { toKeyUse } from "../src/domain/idempotency.ts";
+import type { CreateWrite, DeleteWrite, Outcome, PutWrite } from "../src/domain/ports.ts";
 
 /** Between tests: that takes far less time than a new database or new connections for each. */
 export const emptyTables = ["plants", "gardens", "events", "idempotency_keys", "tokens"]
