@@ -56,7 +56,7 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** The page can't make tokens: that is for whoever runs the service. */
+/** The page can't make tokens. An operator can, with a command. */
 function Invitation({ garden: name }: { garden: string }) {
   return (
     <div class="field">
