@@ -1,67 +1,123 @@
 /** How the client loses a stream. What it does with a real service's events is in test/client/. */
-import { afterAll, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 import { PlantStore } from "./plant-store.ts";
 
+/** How long the client waits for the first byte of a stream. */
 const beginMs = 5_000;
+/** How long it waits for the next bytes. */
 const silenceMs = 45_000;
+
+/** The durations of all timers that were set. Those of more than a second end soon. */
+let timersMs: number[] = [];
 const { setTimeout } = globalThis;
-const waitsMs = new Set<number>();
 const shorten = (act: () => void, durationMs: number) => {
-  waitsMs.add(durationMs);
-  return setTimeout(act, durationMs > 1_000 && durationMs <= silenceMs ? 20 : durationMs);
+  timersMs.push(durationMs);
+  const isLong = durationMs > 1_000 && durationMs <= silenceMs;
+  return setTimeout(act, isLong ? 20 : durationMs);
 };
 const timers = spyOn(globalThis, "setTimeout").mockImplementation(shorten as typeof setTimeout);
+beforeEach(() => {
+  timersMs = [];
+});
 afterAll(() => timers.mockRestore());
 
-const event = (seq: number) => JSON.stringify({ seq, plant: { id: 7, name: "Fern", tag: "" } });
-const data = (seq: number) => `data: ${event(seq)}\n\n`;
+/** The JSON of an event. */
+function renderEvent(seq: number): string {
+  return JSON.stringify({ seq, plant: { id: 7, name: "Fern", tag: "" } });
+}
 
-/**
- * Follows two events, and returns what was asked for. Streams never end, and send nothing once
- * there are no more of them; then the pages are `[]`.
- */
-async function follow(streams: string[], pages: string[] = []) {
-  const asked: string[] = [];
+interface Script {
+  /** What each stream sends before it falls silent; later ones send nothing. None of them ends. */
+  readonly streams: readonly string[];
+  /** The body of each page of events; later ones are `[]`. A body that isn't an array is a 404. */
+  readonly pages?: readonly string[];
+}
+
+/** Follows two events. Returns their numbers, and the requests for pages and streams. */
+async function followTwoEvents(script: Script) {
+  const streams = [...script.streams];
+  const pages = [...(script.pages ?? [])];
+  const requests: string[] = [];
   const fetch = async (url: string, { headers }: RequestInit) => {
-    const isStream = new Headers(headers).get("accept") === "text/event-stream";
-    asked.push(`${isStream ? "stream" : "page"} ${/after=\d+/.exec(url)}`);
-    if (!isStream) {
+    const [after] = /after=\d+/.exec(url) ?? [];
+    if (new Headers(headers).get("accept") !== "text/event-stream") {
+      requests.push(`page ${after}`);
       const page = pages.shift() ?? "[]";
       return new Response(page, { status: page.startsWith("[") ? 200 : 404 });
     }
+    requests.push(`stream ${after}`);
     const text = streams.shift();
     const body = new ReadableStream({
-      start: (controller) => text && controller.enqueue(new TextEncoder().encode(text)),
+      start(controller) {
+        if (text) controller.enqueue(new TextEncoder().encode(text));
+      },
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
   const store = new PlantStore({ url: "http://localhost", token: "t", fetch });
-  waitsMs.clear();
   const seen: number[] = [];
-  for await (const { seq } of store.events({ after: 0 })) if (seen.push(seq) === 2) break;
-  expect(seen).toEqual([1, 2]);
-  return asked;
+  for await (const { seq } of store.events({ after: 0 })) {
+    seen.push(seq);
+    if (seen.length === 2) break;
+  }
+  return { seen, requests };
 }
 
-const resumed = ["page after=0", "stream after=0", "page after=1", "stream after=1"];
+test("after 45 seconds of silence, a stream is lost, and another one goes on", async () => {
+  const { seen, requests } = await followTwoEvents({
+    streams: [
+      `retry: 2000\n\nid: 1\ndata: ${renderEvent(1)}\n\nid: 2\nda`,
+      `data: ${renderEvent(2)}\n\n`,
+    ],
+  });
 
-test("a stream that is silent for 45 seconds is lost: after a pause, it goes on", async () => {
-  expect(await follow([`retry: 2000\n\nid: 1\n${data(1)}id: 2\nda`, data(2)])).toEqual(resumed);
-  expect(waitsMs).toContain(silenceMs);
-  expect([...waitsMs].filter((ms) => ms >= 2_000 && ms <= 3_000)).not.toBeEmpty();
+  expect(seen).toEqual([1, 2]);
+  expect(requests).toEqual(["page after=0", "stream after=0", "page after=1", "stream after=1"]);
+  expect(timersMs).toContain(silenceMs);
+});
+
+test("between two streams there is a pause of two to three seconds", async () => {
+  await followTwoEvents({
+    streams: [`data: ${renderEvent(1)}\n\n`, `data: ${renderEvent(2)}\n\n`],
+  });
+
+  const pausesMs = timersMs.filter((durationMs) => durationMs >= 2_000 && durationMs <= 3_000);
+  expect(pausesMs).not.toBeEmpty();
 });
 
 test("a stream that leaves an event out is given up, and a page has the event", async () => {
-  const asked = await follow([data(2)], ["[]", `[${event(1)},${event(2)}]`]);
-  expect(asked).toEqual(["page after=0", "stream after=0", "page after=0"]);
+  const { seen, requests } = await followTwoEvents({
+    streams: [`data: ${renderEvent(2)}\n\n`],
+    pages: ["[]", `[${renderEvent(1)},${renderEvent(2)}]`],
+  });
+
+  expect(seen).toEqual([1, 2]);
+  expect(requests).toEqual(["page after=0", "stream after=0", "page after=0"]);
 });
 
-test("a page of a proxy's own doesn't end it", async () => {
-  expect(await follow([data(1), data(2)], ["[]", "<p>Not here"])).toEqual(resumed);
+test("a proxy's own 404 instead of a page doesn't end the events", async () => {
+  const { seen, requests } = await followTwoEvents({
+    streams: [`data: ${renderEvent(1)}\n\n`, `data: ${renderEvent(2)}\n\n`],
+    pages: ["[]", "<p>Not here"],
+  });
+
+  expect(seen).toEqual([1, 2]);
+  expect(requests).toEqual(["page after=0", "stream after=0", "page after=1", "stream after=1"]);
 });
 
-test("where a proxy buffers streams, pages bring the events", async () => {
-  const asked = await follow([], ["[]", `[${event(1)}]`, `[${event(2)}]`]);
-  expect(asked).toEqual([...resumed.slice(0, 2), "page after=0", "stream after=1", "page after=1"]);
-  expect(waitsMs).toContain(beginMs);
+test("pages bring the events if a proxy holds streams back from their beginning", async () => {
+  const { seen, requests } = await followTwoEvents({
+    streams: [],
+    pages: ["[]", `[${renderEvent(1)}]`, `[${renderEvent(2)}]`],
+  });
+
+  expect(seen).toEqual([1, 2]);
+  expect(requests).toEqual([
+    "page after=0",
+    "stream after=0",
+    "page after=0",
+    "stream after=1",
+    "page after=1",
+  ]);
+  expect(timersMs).toContain(beginMs);
 });

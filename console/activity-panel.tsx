@@ -6,7 +6,7 @@ import { renderCount } from "../src/shared/text.ts";
 import { type ActivityLine, countedMax } from "./activity.ts";
 import { toHash } from "./address.ts";
 import { message } from "./message.ts";
-import { Button, Dialog } from "./parts.tsx";
+import { Button, Dialog, focusSoon } from "./parts.tsx";
 import { isWide } from "./screen.ts";
 import { activity, garden } from "./state.ts";
 import { describeTime } from "./words.ts";
@@ -21,6 +21,8 @@ export function openActivity(): void {
 
 function closeActivity(): void {
   isDialogOpen.value = false;
+  // What opened it may have been in a menu, which is closed.
+  focusSoon(document.getElementById("open-more") ? "open-more" : "open-activity");
 }
 
 export function ActivityPanel() {
@@ -84,7 +86,7 @@ function Line({ user, verb, movedTo, at, count, isCut, plants }: Omit<ActivityLi
         {movedTo === undefined ? (
           <>
             {verb} {amount && `${amount}: `}
-            <Plants plants={plants} count={count} verb={verb} />
+            <Plants plants={plants} count={count} />
           </>
         ) : movedTo === "" ? (
           `removed the tag of ${amount}`
@@ -104,13 +106,13 @@ function renderAmount(count: number, isCut: boolean): string {
   return `${isCut || count > most ? "more than " : ""}${renderCount(most, "plant")}`;
 }
 
-function Plants({ plants, count, verb }: Pick<ActivityLine, "plants" | "count" | "verb">) {
+function Plants({ plants, count }: Pick<ActivityLine, "plants" | "count">) {
   return (
     <>
       {plants.map((change, index) => (
         <span key={change.plant.id}>
           {index > 0 && ", "}
-          <Change {...change} isGone={verb === "deleted"} />
+          <Change {...change} />
         </span>
       ))}
       {count > plants.length && ", …"}
@@ -119,16 +121,18 @@ function Plants({ plants, count, verb }: Pick<ActivityLine, "plants" | "count" |
 }
 
 /** `Fern → Royal fern (tag hall → pond)` */
-function Change(change: ActivityLine["plants"][number] & { isGone: boolean }) {
-  const { plant, before = plant, isGone } = change;
+function Change({ plant, before = plant, isGone }: ActivityLine["plants"][number]) {
   const { id, name, tag }: Whole<"name" | "tag"> = plant;
-  if (isGone) return <bdi>{name}</bdi>;
   return (
     <>
       {before.name !== name && message`${before.name} → `}
-      <a href={toHash({ plant: id })} onClick={closeActivity}>
-        {name}
-      </a>
+      {isGone ? (
+        <bdi>{name}</bdi>
+      ) : (
+        <a href={toHash({ plant: id })} onClick={closeActivity}>
+          {name}
+        </a>
+      )}
       {before.tag !== tag && message` (tag ${before.tag || "none"} → ${tag || "none"})`}
     </>
   );

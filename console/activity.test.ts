@@ -49,12 +49,13 @@ test("a line has what one user did in a row, with the newest name and what it wa
   expect(lines()).toEqual([
     "carol deleted 1 Ivy",
     "carol changed 1 Moss",
-    "carol changed 1 Fern: → Royal fern:pond",
+    "carol changed 1 Tree fern: → Royal fern:pond",
+    "carol renamed 1 Fern: → Tree fern:",
     "bob added 2 Ivy, Fern",
   ]);
   // What the page had before says what changed, too.
   const moss = { id: 8n, name: "Moss", tag: "wall" };
-  activity.add([event(7, "replaced", "8 Moss:pond", "dan", 9)], [moss]);
+  activity.add([event(7, "replaced", "8 Moss:pond", "dan", 9)], () => moss);
   expect(lines()[0]).toBe("dan moved 1 Moss:wall → Moss:pond");
 });
 

@@ -19,7 +19,10 @@ export const countedMax = 5_000;
 const namesMax = 3;
 
 /** A plant as it is now and as it was before, if the page knows. */
-type Change = Pick<KnownEvent, "plant" | "before">;
+interface Change extends Pick<KnownEvent, "plant" | "before"> {
+  /** It was deleted then, or has been since. */
+  readonly isGone?: boolean;
+}
 interface KnownEvent extends PlantEvent {
   readonly before?: Plant | undefined;
 }
@@ -81,11 +84,10 @@ export class Activity {
     await this.open();
   }
 
-  /** `plants` are the ones that the page had before these events. */
-  add(events: readonly PlantEvent[], plants: readonly Plant[]): void {
+  /** `findBefore` finds a plant as it was before these events. */
+  add(events: readonly PlantEvent[], findBefore: (id: bigint) => Plant | undefined): void {
     if (!this.isOpen.value) return;
-    const known = new Map(plants.map((plant) => [plant.id, plant]));
-    this.#merge(events.map((event) => ({ ...event, before: known.get(event.plant.id) })));
+    this.#merge(events.map((event) => ({ ...event, before: findBefore(event.plant.id) })));
     this.note.value = "";
     if (this.#events.value.length <= keptMax) return;
     this.#events.value = this.#events.value.slice(0, keptMax);
@@ -130,7 +132,7 @@ export class Activity {
 interface Group {
   readonly first: PlantEvent;
   last: PlantEvent;
-  /** By id, the one that was changed last at the end. */
+  /** By id, in the order of the events. */
   readonly changes: Map<bigint, Change>;
 }
 
@@ -141,20 +143,22 @@ function toLines(events: readonly KnownEvent[], hasEarlier: boolean): ActivityLi
   for (const event of events.toReversed()) {
     const { plant } = event;
     let group = groups.at(-1);
-    if (!group || !isTogether(group.last, event)) {
+    // Whatever happens to a plant again, such as an undo, has a line of its own.
+    if (!group || group.changes.has(plant.id) || !isTogether(group.last, event)) {
       group = { first: event, last: event, changes: new Map() };
       groups.push(group);
     }
     group.last = event;
-    // A plant that was changed twice has its newest name, and what it was before the first change.
-    const { before } = group.changes.get(plant.id) ?? {
-      before: known.get(plant.id) ?? event.before,
-    };
-    group.changes.delete(plant.id);
-    group.changes.set(plant.id, { plant, before });
+    group.changes.set(plant.id, { plant, before: known.get(plant.id) ?? event.before });
     known.set(plant.id, plant);
   }
-  return groups.map((group, index) => toLine(group, hasEarlier && index === 0)).reverse();
+  const gone = new Set<bigint>();
+  for (const { type, plant } of events.toReversed()) {
+    if (type === "plant.deleted") gone.add(plant.id);
+    else gone.delete(plant.id);
+  }
+  const lines = groups.map((group, index) => toLine(group, hasEarlier && index === 0, gone));
+  return lines.reverse();
 }
 
 function isTogether(a: PlantEvent, b: PlantEvent): boolean {
@@ -162,17 +166,26 @@ function isTogether(a: PlantEvent, b: PlantEvent): boolean {
   return a.user === b.user && a.type === b.type && isNear;
 }
 
-function toLine({ first, last, changes: byId }: Group, isCut: boolean): ActivityLine {
+function toLine(
+  { first, last, changes: byId }: Group,
+  isCut: boolean,
+  gone: ReadonlySet<bigint>,
+): ActivityLine {
   const { user, at, type } = last;
   const changes = [...byId.values()];
   const isChange = type === "plant.replaced";
   const verb = isChange ? findVerb(changes) : type === "plant.created" ? "added" : "deleted";
   const tags = new Set(changes.map(({ plant }) => plant.tag));
   const [movedTo] = verb === "moved" && changes.length > 1 && tags.size === 1 ? tags : [];
-  const plants = changes.slice(-namesMax).reverse();
+  const newest = changes.slice(-namesMax).reverse();
+  const plants = newest.map(({ plant, before }) => ({
+    plant,
+    ...(isChange && { before }),
+    isGone: gone.has(plant.id),
+  }));
   return {
     ...{ key: first.seq, user, at, verb, movedTo, isCut, count: changes.length },
-    plants: isChange ? plants : plants.map(({ plant }) => ({ plant })),
+    plants,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The first row of the table while somebody adds plants. */
 import { signal } from "@preact/signals";
+import { place } from "./address.ts";
 import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { Form, TextField } from "./form.tsx";
 import { Button, focus, Key, onEscape } from "./parts.tsx";
@@ -15,8 +16,14 @@ const form = new Form("add");
 const pendingKeys = new Map<string, string>();
 
 export function openAdd(): void {
+  if (!isAdding.value) empty();
   isAdding.value = true;
   form.focusOn("name");
+}
+
+/** A plant that is added to the list of a tag probably has it. */
+function empty(): void {
+  form.reset({ tag: place.value.tag ?? "" });
 }
 
 export function closeAdd(): void {
@@ -83,7 +90,7 @@ async function add(): Promise<void> {
   try {
     const plant = await api.create(draft, { idempotencyKey });
     pendingKeys.delete(draftText);
-    form.reset();
+    empty();
     garden.showAdded(plant);
     if (isAdding.value) form.focusOn("name");
   } catch (error) {

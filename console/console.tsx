@@ -15,9 +15,8 @@ import {
   notice,
   question,
   undo,
-  undoing,
 } from "./message.ts";
-import { Button, Checkbox, Dialog, focus } from "./parts.tsx";
+import { Button, Checkbox, Dialog, focus, UndoButton } from "./parts.tsx";
 import { focusFirstRow, selectFocused } from "./plant-rows.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
 import { exports, garden, imports, session, start } from "./state.ts";
@@ -37,11 +36,12 @@ const keys: readonly {
   { key: "n", label: "Add a plant", isWrite: true, act: openAdd },
   { key: "x", label: "Select the row, or not", isWrite: true, act: () => selectFocused(false) },
   { key: "X", label: "Select up to the row", isWrite: true, act: () => selectFocused(true) },
-  { key: "z", label: "Undo", isWrite: true, act: () => void undo() },
+  { key: "z", label: "Undo", isWrite: true, act: undoShown },
   { key: "?", label: "Show these keys", act: showKeys },
   { key: "↓ ↑", label: "Go to the plants, and between them" },
   { key: "Shift ↓ ↑", label: "Select the next plant, too", isWrite: true },
   { key: "Enter", label: "Edit the plant, save it" },
+  { key: "Ctrl V", label: "Add a copied list or rows of a spreadsheet", isWrite: true },
   { key: "Del", label: "Delete the plant, or the selected ones", isWrite: true },
   { key: "Esc", label: "Leave, close, select nothing" },
 ];
@@ -143,6 +143,12 @@ function pressKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
+/** Nobody should undo what the page doesn't show. */
+function undoShown(): void {
+  if (isUndoShown.value) void undo();
+  else isUndoShown.value = true;
+}
+
 function leave(): void {
   if (!stopSelecting()) imports.close();
 }
@@ -189,7 +195,7 @@ function Notices() {
       {nextUndo.value && isUndoShown.value && !isUndoElsewhere && (
         <div id="undo" class="notice" role="group" aria-label="Last change">
           <p id="undo-text">{nextUndo.value.text}</p>
-          <Button id="undo-button" task={undoing} onClick={undo} shortcut="z" label="Undo" />
+          <UndoButton id="undo-button" />
           <Button id="undo-close" onClick={hideUndo} label="Dismiss" />
         </div>
       )}

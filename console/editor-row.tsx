@@ -10,7 +10,13 @@ export function EditorRow() {
   const { form, editing, deleting } = editor;
   const { base, finding } = editing.value ?? {};
   // Runs again when the list has loaded and the fields move from above it into their row.
-  useLayoutEffect(() => document.getElementById("edit-name")?.focus(), []);
+  useLayoutEffect(() => {
+    const field = document.getElementById(`edit-${editor.firstField}`);
+    field?.focus();
+    // Typing replaces it, and an arrow key keeps it.
+    (field as HTMLInputElement | null)?.select();
+    editor.firstField = "name";
+  }, []);
   if (!base) return null;
   const canWrite = garden.canWrite.value;
   return (

@@ -33,6 +33,8 @@ export class Editor {
   readonly editing = signal<Editing | undefined>();
   readonly form = new Form("edit");
   readonly deleting = new Task();
+  /** Which field gets the focus: the one that was clicked. */
+  firstField: "name" | "tag" = "name";
   /** The plant that the address asks for. It may still be on its way. */
   #id: bigint | undefined;
 
@@ -146,7 +148,9 @@ export class Editor {
       const saved = await this.garden.api.save(base, mine);
       if (this.#id === base.id) this.close();
       const more = isSame(saved, mine) ? "" : " Somebody else’s change is in it, too.";
-      this.garden.showSaved(base, saved, message`“${saved.name}” was saved.${[more]}`);
+      // Undoing it leaves alone what somebody else has changed.
+      const before = { ...saved, ...pickChanged(base, mine) };
+      this.garden.showSaved(before, saved, message`“${saved.name}” was saved.${[more]}`);
     } catch (error) {
       if (this.#id !== base.id) warn(message`“${mine.name}” may not have been saved.`, error);
       else if (error instanceof Conflict) await this.#showConflict(base, error.theirs, "save");
@@ -229,6 +233,12 @@ export class Editor {
     const { name, tag } = this.form.values.value;
     return { id, name, tag };
   }
+}
+
+/** The fields that were changed, as they were before. */
+function pickChanged(before: Plant, after: Plant): Partial<Plant> {
+  const changed = editedFields.filter((field) => before[field] !== after[field]);
+  return Object.fromEntries(changed.map((field) => [field, before[field]]));
 }
 
 /** What the page says about a finding: a sentence, and what has changed. */

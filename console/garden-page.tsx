@@ -64,6 +64,10 @@ function Head() {
       <p id="garden-note" class="note">
         {describeList(garden.list.value, summary)}
       </p>
+      {isFiltered(garden.list.value.query) && (
+        <Button id="show-all" class="link" onClick={showAll} label="Show all plants" />
+      )}
+      {!garden.canWrite.value && <span class="label">read only</span>}
     </div>
   );
 }
@@ -99,7 +103,8 @@ function ListState() {
     );
   }
   if (size > 0) return null;
-  if (!isFiltered(query)) return isAdding.value ? null : <Empty />;
+  const isFilling = isAdding.value || imports.isRunning.value;
+  if (!isFiltered(query)) return isFilling ? null : <Empty />;
   return (
     <div id="no-match" class="state">
       <h2>No plants found</h2>
@@ -133,7 +138,7 @@ function Trouble({ error }: { error: unknown }) {
   const { query, isLoaded } = garden.list.value;
   const which = isLoaded ? "more plants" : "your plants";
   const retry = () => {
-    void (isLoaded ? garden.loadMore(true) : garden.refresh());
+    garden.retry();
     focus("garden-title");
   };
   return (

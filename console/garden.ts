@@ -64,6 +64,8 @@ export class Garden {
 
   #loading: AbortController | undefined;
   #countedAtMs = 0;
+  /** Plants as they were before this page changed them, until their events arrive. */
+  readonly #before = new Map<bigint, Plant>();
   /** The last event that the page has counted. */
   #followed = 0;
   #countTimer: ReturnType<typeof setTimeout> | undefined;
@@ -95,6 +97,13 @@ export class Garden {
     const read = (signal: AbortSignal) =>
       this.api.listPage(list.request, { after: list.next, limit: pageSize, signal });
     if ((await this.#load(list, read)) && list.size < pageSize) await this.loadMore();
+  }
+
+  /** Loads again what has failed to load, if anything. */
+  retry(): void {
+    const { isLoaded, error } = this.list.value;
+    if (error.value === undefined) return;
+    void (isLoaded ? this.loadMore(true) : this.refresh());
   }
 
   /** Loads the rest of the list and shows it at once, unless nobody wants it anymore. */
@@ -230,6 +239,13 @@ export class Garden {
     this.#count(changes);
   }
 
+  /** A plant as it was before events that the page doesn't show yet. */
+  findBefore(id: bigint): Plant | undefined {
+    const before = this.#before.get(id) ?? this.list.value.find(id);
+    this.#before.delete(id);
+    return before;
+  }
+
   #count(changes: readonly PlantChange[]): void {
     const summary = this.summary.value;
     if (summary && changes.length > 0) this.summary.value = countAfter(summary, changes);
@@ -263,7 +279,9 @@ export class Garden {
   showAdded(added: Plant): void {
     const plant = toPlant(added);
     this.#reveal([{ after: plant }], false);
-    const text = message`“${plant.name}” was added with the id ${[plant.id]}.`;
+    const isHidden = isFiltered(this.list.value.query) && !this.list.value.find(plant.id);
+    const more = isHidden ? " It isn’t in this list." : "";
+    const text = message`“${plant.name}” was added with the id ${[plant.id]}.${[more]}`;
     offerUndo(text, async () => {
       try {
         await this.api.deleteShown(plant);
@@ -350,6 +368,9 @@ export class Garden {
   #update(changes: readonly PlantChange[]): void {
     const plants = changes.flatMap(({ after }) => after ?? []);
     const gone = changes.flatMap(({ before, after }) => (after ? [] : (before ?? [])));
+    for (const { before, after } of changes) {
+      if (before && after) this.#before.set(before.id, before);
+    }
     batch(() => {
       this.#count(changes);
       this.list.value.put(plants, gone);

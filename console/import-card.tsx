@@ -1,12 +1,13 @@
 /** The card of an import: what a file looks like, what would happen, progress, what happened. */
+import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Change } from "../client/files/comparison.ts";
 import type { Line, RefusedRow, ValidRow } from "../client/files/rows.ts";
 import { renderCount } from "../src/shared/text.ts";
 import { chooseFile, download } from "./file-input.tsx";
 import { type ImportCard as Card, describePlan, type Preview } from "./imports.ts";
-import { message, nextUndo, undo, undoing } from "./message.ts";
-import { Button, focus, onEscape } from "./parts.tsx";
+import { message, nextUndo } from "./message.ts";
+import { Button, focus, onEscape, onText, UndoButton } from "./parts.tsx";
 import { imports } from "./state.ts";
 
 /** A file with more invalid rows is wrong as a whole. */
@@ -20,9 +21,9 @@ export function ImportCard() {
   const wasShown = useRef(false);
   useLayoutEffect(() => {
     if (card) focusNext();
-    else if (wasShown.current) focus("garden-title");
+    else if (wasShown.current) focus(canOpen() ? "open-import" : "garden-title");
     wasShown.current = card !== undefined;
-  }, [card?.kind]);
+  }, [card?.kind, card?.kind === "result" && card.undo]);
   if (!card) return null;
   return (
     <section
@@ -45,6 +46,7 @@ function focusNext(): void {
   if (!isBusy) document.getElementById("import-next")?.focus();
 }
 
+const canOpen = () => document.querySelector("dialog #open-import, :disabled#open-import") === null;
 const close = () => imports.close();
 
 function renderBody(card: Card) {
@@ -74,29 +76,53 @@ function renderBody(card: Card) {
       return (
         <>
           <p id="import-note">{card.note}</p>
-          <div class="actions">
-            {card.undo && nextUndo.value === card.undo && (
-              <Button id="import-undo" task={undoing} onClick={undo} shortcut="z" label="Undo" />
-            )}
-            <Button id="import-next" onClick={close} label="Close" />
-          </div>
           <Problems rows={card.problems ?? []} />
+          <div class="actions">
+            {/* Not "Undo", where "Stop" has been a moment ago. */}
+            <Button id="import-next" onClick={close} label="Close" />
+            {card.undo && nextUndo.value === card.undo && <UndoButton id="import-undo" />}
+            {card.isRefused && <Button onClick={chooseFile} label="Choose another file" />}
+          </div>
         </>
       );
   }
 }
 
 function Formats() {
+  const text = useSignal("");
   return (
     <>
       <p>
-        Choose a file, or drop one anywhere on this page: CSV, JSON Lines or JSON. Only a name is
-        needed. You can also paste rows from a spreadsheet, or a list of names.
+        Choose a file, or drop one on this page: CSV, JSON Lines or JSON. Only a name is needed.
       </p>
-      <pre class="sample">{sample}</pre>
+      <div class="ways">
+        <div class="field">
+          <p>It begins with the names of its columns:</p>
+          <pre class="sample">{sample}</pre>
+        </div>
+        <div class="field">
+          <label for="import-text">Or paste rows of a spreadsheet, or a list of names</label>
+          <textarea
+            id="import-text"
+            rows={4}
+            value={text.value}
+            onInput={onText((typed) => {
+              text.value = typed;
+            })}
+          />
+        </div>
+      </div>
       <div class="actions">
         <Button id="import-next" class="primary" onClick={chooseFile} label="Choose a file" />
         <Button id="import-sample" onClick={downloadSample} label="Download this sample" />
+        {text.value.trim() !== "" && (
+          <Button
+            id="import-typed"
+            class="primary"
+            onClick={() => imports.previewText(text.value)}
+            label="Continue"
+          />
+        )}
         <Button onClick={close} label="Close" />
       </div>
     </>

@@ -55,6 +55,8 @@ interface Result {
   /** Rows that are invalid or were refused. */
   readonly problems?: readonly RefusedRow[];
   readonly undo?: UndoStep;
+  /** Whether nothing could be made of a file or text. */
+  readonly isRefused?: boolean;
 }
 
 type ShowProgress = (note: string, share?: number) => void;
@@ -67,6 +69,8 @@ interface Source {
 export class Imports {
   readonly card = signal<ImportCard | undefined>();
   readonly isRunning = computed(() => this.card.value?.kind === "running");
+  /** Leaving the page now would leave part of an import behind, without its undo. */
+  readonly isSending = signal(false);
 
   constructor(readonly garden: Garden) {}
 
@@ -83,7 +87,8 @@ export class Imports {
   }
 
   preview(file: File): Promise<void> {
-    return this.#compare(message`Import “${file.name}”`, async () => {
+    const again = "import the file again";
+    return this.#compare(message`Import “${file.name}”`, again, async () => {
       const { formatOf, readUpdateRows } = await loadFiles();
       const bytes = new Uint8Array(await file.arrayBuffer());
       const format = formatOf(file.name) ?? "csv";
@@ -92,23 +97,23 @@ export class Imports {
   }
 
   previewText(text: string): Promise<void> {
-    return this.#compare("Pasted plants", async () => {
+    return this.#compare("Pasted plants", "paste again", async () => {
       const { readPastedRows } = await loadFiles();
       return { rows: readPastedRows(text), format: "csv" };
     });
   }
 
   /** Checks the rows and compares them with the plants that are here. */
-  #compare(title: Message, read: () => Promise<Source>): Promise<void> {
+  #compare(title: Message, again: string, read: () => Promise<Source>): Promise<void> {
     return this.#run(title, async (showProgress, stop): Promise<Preview | Result> => {
       showProgress("Checking the rows…");
       const { checkUpdateRows, Comparison, describeDifferences, describeInvalid } =
         await loadFiles();
       const { rows, format } = await read();
       const check = await checkUpdateRows(rows, stop.asked);
-      const end = (note: string): Result => ({ kind: "result", title, note });
+      const end = (note: string): Result => ({ kind: "result", title, note, isRefused: true });
       if (check.invalid.length > 0) {
-        return { ...end(describeInvalid(check)), problems: check.invalid };
+        return { ...end(describeInvalid(check, again)), problems: check.invalid };
       }
       if (check.valid.length === 0) return end("There are no plants in it.");
       const comparison = new Comparison(check.valid, format);
@@ -150,11 +155,13 @@ export class Imports {
       const timer = setInterval(show, progressMs);
       const startedAtMs = performance.now();
       const parts: string[] = [];
+      this.isSending.value = true;
       try {
         await updater.send();
       } catch (error) {
         parts.push(describeEnd(error));
       } finally {
+        this.isSending.value = false;
         clearInterval(timer);
       }
       parts.push(describeUpdate(updater, performance.now() - startedAtMs));
@@ -203,7 +210,7 @@ export class Imports {
     };
     stop.asked.addEventListener("abort", showStopping);
     const card = await work(showProgress, stop).catch((error): ImportCard => {
-      return { kind: "result", title, note: describeEnd(error) };
+      return { kind: "result", title, note: describeEnd(error), isRefused: true };
     });
     stop.asked.removeEventListener("abort", showStopping);
     this.card.value = card;

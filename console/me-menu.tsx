@@ -1,5 +1,6 @@
 /** Whose garden it is and what the token may do, behind the user's name. */
 
+import { notify } from "./message.ts";
 import { Button } from "./parts.tsx";
 import { garden, session, signOut } from "./state.ts";
 import { describeAccess, describeExpiry } from "./words.ts";
@@ -64,8 +65,16 @@ function Invitation({ garden: name }: { garden: string }) {
       <code id="invitation" class="sample">
         <span>plantstore token create NAME</span> <span>--garden {quote(name)}</span>
       </code>
+      {/* Absent without HTTPS, except on the own machine. */}
+      {"clipboard" in navigator && <Button id="copy-invitation" onClick={copy} label="Copy" />}
     </div>
   );
+}
+
+async function copy(): Promise<void> {
+  const command = document.getElementById("invitation")?.textContent ?? "";
+  await navigator.clipboard.writeText(command);
+  notify("The command was copied.");
 }
 
 /** As a shell reads it. */

@@ -2,7 +2,7 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { Task } from "./message.ts";
+import { type Task, undo, undoing } from "./message.ts";
 
 export function focus(id: string): void {
   document.getElementById(id)?.focus({ preventScroll: true });
@@ -45,6 +45,12 @@ export function Button({ label, children = label, shortcut, task, ...rest }: But
       {shortcut && [" ", <Key name={shortcut} />]}
     </button>
   );
+}
+
+/** Undoes the last change. */
+export function UndoButton({ id }: { id: string }) {
+  const label = undoing.isRunning.value ? "Undoing…" : "Undo";
+  return <Button id={id} task={undoing} onClick={undo} shortcut="z" label={label} />;
 }
 
 /** A hint for a key, which screen readers leave out. */

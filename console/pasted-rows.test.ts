@@ -13,6 +13,12 @@ test("lines without tabs are names, without the empty lines and the spaces aroun
   ]);
 });
 
+test("the marks of a list are no part of the names, if every line has one", () => {
+  expect(drafts("- Fern\n- Ivy\n")).toEqual([{ name: "Fern" }, { name: "Ivy" }]);
+  expect(drafts("1. Fern\n2. Ivy\n")).toEqual([{ name: "Fern" }, { name: "Ivy" }]);
+  expect(drafts("- Fern\nIvy\n")).toEqual([{ name: "- Fern" }, { name: "Ivy" }]);
+});
+
 test("the columns of a spreadsheet are name and tag", () => {
   expect(drafts("Fern\tshade\r\nIvy\t\r\n")).toEqual([
     { name: "Fern", tag: "shade" },

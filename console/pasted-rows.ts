@@ -15,13 +15,14 @@ const cell = /"((?:[^"]|"")*)"(?=[\t\n])|[^\t\n]*/y;
 
 interface Cells {
   readonly line: number;
-  readonly cells: readonly string[];
+  cells: readonly string[];
 }
 
 export function* readPastedRows(pasted: string): Generator<Row<PlantUpdate>, void> {
   const text = `${pasted.replace(/\r\n?/g, "\n")}\n`;
   if (isCsv(text)) return yield* readUpdateRows([new TextEncoder().encode(text)], "csv");
   const rows = [...readCells(text)];
+  removeMarks(rows);
   const header = rows[0] && readHeader(rows[0].cells);
   const columns = header ?? usualColumns;
   for (const { line, cells } of header ? rows.slice(1) : rows) {
@@ -53,6 +54,14 @@ function* readCells(text: string): Generator<Cells, void> {
     cells = [];
     first = ++line;
   }
+}
+
+/** What lists have before their items: `- Fern`, `• Fern`, `3. Fern`. If all have it, it's no name. */
+const mark = /^(?:[-*•–]|\d+[.)])\s+(?=\S)/;
+
+function removeMarks(rows: Cells[]): void {
+  if (!rows.every(({ cells }) => cells.length === 1 && mark.test(cells[0] ?? ""))) return;
+  for (const row of rows) row.cells = row.cells.map((cell) => cell.replace(mark, ""));
 }
 
 /** Which columns the first row names. Absent if it's a plant. */

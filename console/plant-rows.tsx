@@ -4,7 +4,7 @@
  */
 
 import { signal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Whole } from "../client/types.ts";
 import { AddForm, closeAdd, isAdding } from "./add-form.tsx";
 import { go } from "./address.ts";
@@ -99,8 +99,7 @@ export function PlantRows() {
   const height = places.length === 0 ? 0 : rowHeight();
   const isEditedHere = places.some((place) => plants[place]?.id === editedId);
   const tabbed = findTabbed(plants, places);
-  // The longest id is often the first or the last.
-  const ends = [plants[0], plants.at(-1)].map((plant) => String(plant?.id ?? "").length);
+  const idCharacters = useMemo(() => findLongestId(plants), [plants]);
   const isShown = size > 0 || !isLoaded || isAdding.value || editedId !== undefined;
   return (
     <div
@@ -109,7 +108,7 @@ export function PlantRows() {
       role="table"
       aria-labelledby="garden-title garden-note"
       aria-rowcount={plants.length + 1}
-      style={{ "--id-characters": String(Math.max(2, ...ends)) }}
+      style={{ "--id-characters": String(idCharacters) }}
       hidden={!isShown}>
       <TableHead />
       <FirstRow isEditedHere={isEditedHere} />
@@ -223,6 +222,15 @@ function Row(props: PlainRowProps) {
   );
 }
 
+function findLongestId(plants: readonly ListedPlant[]): number {
+  let [lowest, highest] = [0n, 10n];
+  for (const { id } of plants) {
+    if (id < lowest) lowest = id;
+    else if (id > highest) highest = id;
+  }
+  return Math.max(String(lowest).length, String(highest).length);
+}
+
 /** The row that the Tab key leads to: the one that had the focus, or the first in view. */
 function findTabbed(plants: readonly ListedPlant[], places: readonly number[]): number | undefined {
   const last = places.find((place) => plants[place]?.id === current.value);
@@ -297,8 +305,16 @@ function click(event: MouseEvent): void {
     focusRow(index);
   } else if (!isBox) {
     closeAdd();
+    editor.firstField = isInTag(target, event.clientX) ? "tag" : "name";
     go({ plant: plant.id });
   }
+}
+
+/** Whether a click on a row is on its tag: the button of the row covers all of it. */
+function isInTag(target: Element, clientX: number): boolean {
+  const { left = 0, right = 0 } =
+    target.closest(".row")?.querySelector(".tag")?.getBoundingClientRect() ?? {};
+  return clientX > left && clientX < right;
 }
 
 /** Selects the focused row, or all rows up to it. */

@@ -2,6 +2,7 @@
 import { effect, untracked } from "@preact/signals";
 import { Activity } from "./activity.ts";
 import { followAddress, place } from "./address.ts";
+import { toRefusal } from "./api.ts";
 import { Editor } from "./editor.ts";
 import { Exports } from "./exports.ts";
 import { Feed } from "./feed.ts";
@@ -25,7 +26,7 @@ export const exports = new Exports(garden);
 export function start(): void {
   const feed = new Feed(api, {
     onEvents(events) {
-      activity.add(events, garden.list.value.plants);
+      activity.add(events, (id) => garden.findBefore(id));
       editor.follow(events);
       garden.follow(events);
     },
@@ -41,6 +42,9 @@ export function start(): void {
   shareToken(() => session.token);
   const follow = () => feed.setHidden(document.hidden);
   document.addEventListener("visibilitychange", follow);
+  addEventListener("beforeunload", (event) => {
+    if (imports.isSending.value) event.preventDefault();
+  });
   follow();
   followAddress();
   effect(() => {
@@ -55,7 +59,10 @@ export function start(): void {
     if (session.isSignedIn.value && garden.summary.peek()) garden.recount();
   });
   effect(() => {
-    if (!session.isConnected.value) garden.recount(false);
+    if (!session.isConnected.value) return garden.recount(false);
+    // What the service has refused, it would refuse again.
+    const error = garden.list.peek().error.peek();
+    if (error !== undefined && !toRefusal(error)) untracked(() => garden.retry());
   });
 }
 

@@ -70,7 +70,9 @@ export function Toolbar() {
   }, [q]);
   return (
     <div id="toolbar" class="toolbar">
-      {selection.size.value > 0 ? <SelectionBar /> : <SearchBar />}
+      {/* On a phone it's at the foot of the screen, so that no row moves under a finger. */}
+      {(selection.size.value === 0 || isNarrow.value) && <SearchBar />}
+      {selection.size.value > 0 && <SelectionBar />}
       {garden.isComing.value && (
         <div id="busy" class="busy" role="status">
           <span class="unseen">Loading plants</span>
@@ -90,7 +92,7 @@ function SearchBar() {
         <input
           id="filter"
           type="search"
-          placeholder="Search names, tags and ids"
+          placeholder={isNarrow.value ? "Search" : "Search names, tags and ids"}
           maxLength={100}
           autocomplete="off"
           spellcheck={false}
@@ -183,7 +185,8 @@ function ActivityButton() {
 }
 
 function SelectionBar() {
-  const { changing } = selection;
+  const { changing, plants } = selection;
+  const areTagged = [...plants.value.values()].some(({ tag }) => tag !== "");
   return (
     <div
       id="selection"
@@ -198,6 +201,9 @@ function SelectionBar() {
         {renderCount(selection.size.value)} selected
       </p>
       <MoveForm />
+      {areTagged && (
+        <Button id="remove-tag" task={changing} onClick={() => move("")} label="Remove tag" />
+      )}
       <Button
         id="export-selected"
         disabled={exports.running.value !== undefined}
@@ -216,20 +222,40 @@ function SelectionBar() {
   );
 }
 
+async function move(tag: string): Promise<void> {
+  await selection.changeTag(tag);
+  // The bar with the focused button has gone.
+  if (document.activeElement === document.body) focusFirstRow();
+}
+
 /** Gives all selected plants the same tag. */
 function MoveForm() {
+  const tag = useSignal("");
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    const fields = new FormData(event.currentTarget as HTMLFormElement);
-    void selection.changeTag(String(fields.get("tag")));
+    if (tag.value !== "") void move(tag.value);
   };
   return (
     <form id="move" class="move" autocomplete="off" noValidate onSubmit={submit}>
       <label class="unseen" for="new-tag">
-        New tag, or empty for none
+        New tag
       </label>
-      <input id="new-tag" name="tag" list="known-tags" placeholder="Move to a tag…" />
-      <Button id="move-button" type="submit" task={selection.changing} label="Move" />
+      <input
+        id="new-tag"
+        list="known-tags"
+        placeholder="Move to a tag…"
+        value={tag.value}
+        onInput={onText((text) => {
+          tag.value = text;
+        })}
+      />
+      <Button
+        id="move-button"
+        type="submit"
+        task={selection.changing}
+        disabled={tag.value === ""}
+        label="Move"
+      />
     </form>
   );
 }

@@ -2,7 +2,15 @@
 
 import type { Whole } from "../client/types.ts";
 import { renderBounds, renderCount } from "../src/shared/text.ts";
-import { type Me, type Plant, type PlantEvent, type Query, type Summary, tagsMax } from "./api.ts";
+import {
+  type Me,
+  type Plant,
+  type PlantEvent,
+  type Query,
+  type Summary,
+  tagsMax,
+  toId,
+} from "./api.ts";
 import { type Message, message } from "./message.ts";
 import type { PlantList } from "./plant-list.ts";
 
@@ -68,6 +76,7 @@ function describeTag(tag: string): Message[] {
 
 export function describeNoMatch({ tag, q }: Query): Message {
   if (q === undefined) return "No plant has this tag.";
+  if (tag === undefined && toId(q) !== undefined) return message`No name, tag or id has “${q}”.`;
   if (tag === undefined) return message`No name or tag has “${q}”.`;
   return message`No plant ${describeTag(tag)} has “${q}” in its name.`;
 }
@@ -107,8 +116,10 @@ export function describeTime(at: string): string {
 
 /** What somebody did to a plant, from what it was and what it is. */
 export function describeVerb(before: Plant, after: Plant): string {
-  if (before.tag === after.tag) return "renamed";
-  return before.name === after.name ? "moved" : "changed";
+  const isRenamed = before.name !== after.name;
+  const isMoved = before.tag !== after.tag;
+  if (isRenamed === isMoved) return "changed";
+  return isRenamed ? "renamed" : "moved";
 }
 
 /** `bob deleted it (2:04 PM).`, or `Somebody renamed it.` if it was too long ago to know. */

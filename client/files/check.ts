@@ -95,15 +95,18 @@ export function renderLine({ line, column }: Line): string {
 }
 
 /** Why nothing was sent, and what to do. */
-export function describeInvalid({ valid, invalid }: FileCheck<unknown>): string {
+export function describeInvalid(
+  { valid, invalid }: FileCheck<unknown>,
+  again = "import the file again",
+): string {
   const last = invalid.at(-1);
   if (last?.isUnreadable) {
-    return `Nothing was sent: the file can't be read past ${renderLine(last)}. Fix it and import the file again.`;
+    return `Nothing was sent: the file can't be read past ${renderLine(last)}. Fix it and ${again}.`;
   }
   const rows = renderCount(valid.length + invalid.length, "row");
   const [verb, them] = invalid.length === 1 ? ["is", "it"] : ["are", "them"];
   return (
     `Nothing was sent: ${renderCount(invalid.length)} of ${rows} ${verb} invalid. ` +
-    `Fix ${them} and import the file again.`
+    `Fix ${them} and ${again}.`
   );
 }

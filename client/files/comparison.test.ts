@@ -1,153 +1,254 @@
 /** What a file would change in a garden, before anything is sent. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import type { Plant } from "../plant-store.ts";
 import { checkUpdateRows } from "./check.ts";
 import { Comparison, describeComparison, renderChange } from "./comparison.ts";
 import { renderCsvRecord } from "./csv.ts";
 import { type Format, readUpdateRows } from "./rows.ts";
 
-type Garden = readonly (readonly [id: number | bigint, name: string, tag?: string])[];
-
 /** Compares a file with a garden, whose plants come in two pages. */
-async function compare(text: string, garden: Garden, format: Format = "csv") {
+async function compare(format: Format, text: string, garden: readonly Plant[]) {
   const check = await checkUpdateRows(readUpdateRows([new TextEncoder().encode(text)], format));
   expect(check.invalid).toEqual([]);
   const comparison = new Comparison(check.valid, format);
-  const plants = garden.map(([id, name, tag = ""]) => ({ id: BigInt(id), name, tag }));
-  const half = plants.length / 2;
-  comparison.take(plants.slice(0, half));
-  comparison.take(plants.slice(half));
+  const half = garden.length / 2;
+  comparison.take(garden.slice(0, half));
+  comparison.take(garden.slice(half));
   comparison.finish();
-  const { added, changes, unchanged, refused } = comparison;
   return {
-    added: added.map(({ draft }) => draft),
-    changes: changes.map(renderChange),
-    unchanged,
-    refused: refused.map(({ line, error }) => `line ${line}: ${error}`),
-    text: describeComparison(comparison),
-    comparison,
+    added: comparison.added.map(({ draft }) => draft),
+    changes: comparison.changes.map(renderChange),
+    /** The fields that are set, for each of the changes. */
+    setFields: comparison.changes.map(({ set }) => Object.keys(set)),
+    unchanged: comparison.unchanged,
+    refused: comparison.refused.map(({ line, error }) => ({ line, error })),
+    description: describeComparison(comparison),
   };
 }
 
-test("a row with the id of a plant changes what it says otherwise, and says so", async () => {
-  const garden: Garden = [
-    [7, "Fern", "shade"],
-    [8, "Moss", "shade"],
-    [9, "Ivy"],
-    [10, "Rose", "sun"],
-  ];
-  const file = "id,name,tag\n7,Boston fern,hall\n8,Moss,\n9,Ivy,pond\n10,Rose,sun\n";
-  expect(await compare(file, garden)).toMatchObject({
-    changes: [
+describe("a row with the id of a plant", () => {
+  test("changes the fields that differ, and says how", async () => {
+    const { changes } = await compare(
+      "csv",
+      "id,name,tag\n7,Boston fern,hall\n8,Moss,\n9,Ivy,pond\n",
+      [
+        { id: 7n, name: "Fern", tag: "shade" },
+        { id: 8n, name: "Moss", tag: "shade" },
+        { id: 9n, name: "Ivy", tag: "" },
+      ],
+    );
+
+    expect(changes).toEqual([
       "7: Fern → Boston fern, tag shade → hall",
       "8: Moss, tag shade → (none)",
       "9: Ivy, tag (none) → pond",
-    ],
-    text: "4 rows: 0 new, 3 change, 1 as it is.",
+    ]);
+  });
+
+  test("changes nothing if no field differs", async () => {
+    const { changes, unchanged } = await compare("csv", "id,name,tag\n10,Rose,sun\n", [
+      { id: 10n, name: "Rose", tag: "sun" },
+    ]);
+
+    expect(changes).toEqual([]);
+    expect(unchanged).toBe(1);
+  });
+
+  test("is counted as a change or as it is", async () => {
+    const { description } = await compare(
+      "csv",
+      "id,name,tag\n7,Fern,hall\n8,Moss,\n10,Rose,sun\n",
+      [
+        { id: 7n, name: "Fern", tag: "shade" },
+        { id: 8n, name: "Moss", tag: "shade" },
+        { id: 10n, name: "Rose", tag: "sun" },
+      ],
+    );
+
+    expect(description).toBe("3 rows: 0 new, 2 change, 1 as it is.");
+  });
+
+  test("keeps the name if the file has no names", async () => {
+    const { changes, setFields } = await compare("csv", "tag,id\nhall,7\n", [
+      { id: 7n, name: "Fern", tag: "shade" },
+    ]);
+
+    expect(changes).toEqual(["7: Fern, tag shade → hall"]);
+    expect(setFields).toEqual([["tag"]]);
+  });
+
+  test("keeps the tag if the file has no tags", async () => {
+    const { changes, setFields } = await compare("csv", "id;name\n7;Oak\n", [
+      { id: 7n, name: "Fern", tag: "shade" },
+    ]);
+
+    expect(changes).toEqual(["7: Fern → Oak"]);
+    expect(setFields).toEqual([["name"]]);
+  });
+
+  test("keeps the name if its JSON object has none", async () => {
+    const { changes, setFields } = await compare("jsonl", '{"id":7,"tag":"hall"}', [
+      { id: 7n, name: "Fern", tag: "shade" },
+    ]);
+
+    expect(changes).toEqual(["7: Fern, tag shade → hall"]);
+    expect(setFields).toEqual([["tag"]]);
   });
 });
 
-test.each([
-  ["a column", "csv", "tag,id\nhall,7\n", "7: Fern, tag shade → hall"],
-  ["another", "csv", "id;name\n7;Oak\n", "7: Fern → Oak"],
-  ["a member", "jsonl", '{"id":7,"tag":"hall"}', "7: Fern, tag shade → hall"],
-] as const)("without %s, the plant keeps that field", async (_what, format, text, change) => {
-  const { changes, comparison } = await compare(text, [[7, "Fern", "shade"]], format);
-  expect(changes).toEqual([change]);
-  expect(Object.keys(comparison.changes[0]?.set ?? {})).toHaveLength(1);
+describe("a row without an id", () => {
+  test("is a plant with its name and tag that no other row is, or is added", async () => {
+    const file = "id,name,tag\n2,Fern,hall\n,Fern,shade\n,Fern,shade\n,Moss,\n,Moss,shade\n";
+
+    const { added, changes, unchanged } = await compare("csv", file, [
+      { id: 1n, name: "Fern", tag: "shade" },
+      { id: 2n, name: "Fern", tag: "shade" },
+      { id: 3n, name: "Moss", tag: "" },
+    ]);
+
+    expect(changes).toEqual(["2: Fern, tag shade → hall"]);
+    expect(unchanged).toBe(2);
+    expect(added).toEqual([
+      { name: "Fern", tag: "shade" },
+      { name: "Moss", tag: "shade" },
+    ]);
+  });
+
+  test("is a plant with its name, whatever the tag, if the file has no tags", async () => {
+    const { added, unchanged } = await compare("csv", "name\nFern\nFern\nFern\n", [
+      { id: 1n, name: "Fern", tag: "shade" },
+      { id: 2n, name: "Fern", tag: "hall" },
+    ]);
+
+    expect(unchanged).toBe(2);
+    expect(added).toEqual([{ name: "Fern" }]);
+  });
+
+  test("leaves a plant to a later row that has its tag, too", async () => {
+    const file = '{"name":"Fern"}\n{"name":"Fern","tag":"shade"}\n';
+
+    const { added, unchanged } = await compare("jsonl", file, [
+      { id: 1n, name: "Fern", tag: "shade" },
+      { id: 2n, name: "Fern", tag: "hall" },
+    ]);
+
+    expect(unchanged).toBe(2);
+    expect(added).toEqual([]);
+  });
+
+  test("is still the plant if a spreadsheet has rewritten its cells", async () => {
+    const file = 'name,tag\n7,1.1\n"two\nlines",ab\n7,1.1\n';
+
+    const { added, unchanged } = await compare("csv", file, [
+      { id: 1n, name: "007", tag: "1.10" },
+      { id: 2n, name: "two\r\nlines", tag: "a\tb" },
+    ]);
+
+    expect(unchanged).toBe(2);
+    // The third row is like the first one, whose plant is taken.
+    expect(added).toEqual([{ name: "7", tag: "1.1" }]);
+  });
 });
 
-test("a row without an id is a plant with its name and tag that no other row is, or is added", async () => {
-  const garden: Garden = [
-    [1, "Fern", "shade"],
-    [2, "Fern", "shade"],
-    [3, "Moss"],
-  ];
-  const rows = ["2,Fern,hall", ",Fern,shade", ",Fern,shade", ",Moss,", ",Moss,shade"];
-  const { added, unchanged, changes } = await compare(`id,name,tag\n${rows.join("\n")}\n`, garden);
-  expect(added).toEqual([
-    { name: "Fern", tag: "shade" },
-    { name: "Moss", tag: "shade" },
+describe("a row with an id that isn't here", () => {
+  test("is added with its id, and counted apart", async () => {
+    const { added, description } = await compare("csv", "id,name\n7,Fern\n8,Moss\n,Ivy\n", []);
+
+    expect(added).toEqual([{ id: 7n, name: "Fern" }, { id: 8n, name: "Moss" }, { name: "Ivy" }]);
+    expect(description).toBe(
+      "3 rows: 1 new, 0 change, 0 as they are. 2 new with ids of their own: deleted since the export?",
+    );
+  });
+
+  test("is refused if it has no name", async () => {
+    const { refused, description } = await compare("csv", "id,tag\n7,shade\n", []);
+
+    expect(refused).toEqual([
+      { line: 2, error: "there is no plant 7, and the row has no name to add it with" },
+    ]);
+    expect(description).toBe("1 row: 0 new, 0 change, 0 as they are, 1 refused.");
+  });
+
+  test("is added if a CSV has an id of 15 digits, all of which a spreadsheet keeps", async () => {
+    const { added } = await compare("csv", "id,name\n-123456789012345,Fern\n", []);
+
+    expect(added).toMatchObject([{ id: -123456789012345n }]);
+  });
+
+  test("is refused if a CSV has an id of 16 digits, which a spreadsheet may have changed", async () => {
+    const { added, refused } = await compare("csv", "id,name\n1234567890123456,Fern\n", []);
+
+    expect(added).toEqual([]);
+    expect(refused).toEqual([
+      {
+        line: 2,
+        error:
+          "there is no plant 1234567890123456. A spreadsheet may have changed its last " +
+          "digits: it keeps 15",
+      },
+    ]);
+  });
+
+  test("is added if JSON has an id of 16 digits", async () => {
+    const { added } = await compare("json", '{"id":1234567890123456,"name":"Fern"}', []);
+
+    expect(added).toMatchObject([{ id: 1234567890123456n }]);
+  });
+});
+
+test("a CSV can change a plant with an id of 16 digits, which are right if it is here", async () => {
+  const { changes } = await compare("csv", "id,name\n1234567890123456,Moss\n", [
+    { id: 1234567890123456n, name: "Fern", tag: "" },
   ]);
-  expect([unchanged, changes]).toEqual([2, ["2: Fern, tag shade → hall"]]);
+
+  expect(changes).toEqual(["1234567890123456: Fern → Moss"]);
 });
 
-test("a row without an id and without a tag is a plant with its name, whatever its tag", async () => {
-  const garden: Garden = [
-    [1, "Fern", "shade"],
-    [2, "Fern", "hall"],
+describe("a cell that differs only as a spreadsheet writes it", () => {
+  const cells = [
+    { kind: "leading zeros", before: "007", after: "7" },
+    { kind: "an exponent", before: "1E5", after: "100000" },
+    { kind: "a last zero", before: "1.10", after: "1.1" },
+    { kind: "a formula", before: "=1+1", after: "2" },
+    { kind: "a date", before: "1/2", after: "01/02/26" },
+    { kind: "a time", before: "12:30", after: "12:30:00 PM" },
+    { kind: "a percentage", before: "10%", after: "10.00%" },
+    { kind: "a line break", before: "a\r\nb", after: "a\nb" },
+    { kind: "a tab", before: "a\tb", after: "ab" },
   ];
-  const { added, unchanged } = await compare("name\nFern\nFern\nFern\n", garden);
-  expect([added, unchanged]).toEqual([[{ name: "Fern" }], 2]);
-  // The one with a tag comes first, wherever it is.
-  const lines = '{"name":"Fern"}\n{"name":"Fern","tag":"shade"}\n';
-  expect(await compare(lines, garden, "jsonl")).toMatchObject({ added: [], unchanged: 2 });
-});
 
-test("a row with an id that isn't here is added with it, and counted apart", async () => {
-  const file = "id,name\n7,Fern\n8,Moss\n,Ivy\n";
-  const { added, text } = await compare(file, []);
-  expect(added).toEqual([{ id: 7n, name: "Fern" }, { id: 8n, name: "Moss" }, { name: "Ivy" }]);
-  expect(text).toBe(
-    "3 rows: 1 new, 0 change, 0 as they are. 2 new with ids of their own: deleted since the export?",
-  );
-});
+  test.each(cells)("is no change in a CSV: $kind", async ({ before, after }) => {
+    const file = renderCsvRecord(["id", "name", "tag"]) + renderCsvRecord(["7", after, after]);
 
-test("an id that isn't here is refused without a name, and in a CSV with more than 15 digits", async () => {
-  expect(await compare("id,tag\n7,shade\n", [])).toMatchObject({
-    refused: ["line 2: there is no plant 7, and the row has no name to add it with"],
-    text: "1 row: 0 new, 0 change, 0 as they are, 1 refused.",
+    const { changes, unchanged } = await compare("csv", file, [
+      { id: 7n, name: before, tag: before },
+    ]);
+
+    expect(changes).toEqual([]);
+    expect(unchanged).toBe(1);
   });
-  const ids = ["-123456789012345", "1234567890123456"];
-  const file = `id,name\n${ids.map((id) => `${id},Fern\n`).join("")}`;
-  expect(await compare(file, [])).toMatchObject({
-    added: [{ id: BigInt(ids[0] as string) }],
-    refused: [
-      "line 3: there is no plant 1234567890123456. A spreadsheet may have changed its last " +
-        "digits: it keeps 15",
-    ],
-  });
-  // It's here, so its digits are right.
-  const here = await compare(`id,name\n${ids[1]},Moss\n`, [[BigInt(ids[1] as string), "Fern"]]);
-  expect(here.changes).toEqual([`${ids[1]}: Fern → Moss`]);
-  expect((await compare(`{"id":${ids[1]},"name":"Fern"}`, [], "json" as const)).added).toHaveLength(
-    1,
-  );
-});
 
-test("in a CSV, what only a spreadsheet does to a cell is no change; in JSON, it is", async () => {
-  const before = ["007", "1E5", "1.10", "=1+1", "1/2", "12:30", "10%", "a\r\nb", "a\tb"];
-  const after = ["7", "100000", "1.1", "2", "01/02/26", "12:30:00 PM", "10.00%", "a\nb", "ab"];
-  const garden: Garden = before.map((text, index) => [index, text, text]);
-  const rows = after.map((text, index) => [String(index), text, text]);
-  const sheet = [["id", "name", "tag"], ...rows].map(renderCsvRecord).join("");
-  expect(await compare(sheet, garden)).toMatchObject({ changes: [], unchanged: before.length });
-  const lines = rows.map(([id, name]) => `{"id":${id},"name":${JSON.stringify(name)}}\n`);
-  expect((await compare(lines.join(""), garden, "jsonl")).changes).toHaveLength(before.length);
-});
+  test.each(cells)("is a change in JSON: $kind", async ({ before, after }) => {
+    const file = JSON.stringify({ id: 7, name: after });
 
-test("a row without an id that a spreadsheet has rewritten is still the same plant", async () => {
-  const garden: Garden = [
-    [1, "007", "1.10"],
-    [2, "two\r\nlines", "a\tb"],
-  ];
-  const file = 'name,tag\n7,1.1\n"two\nlines",ab\n7,1.1\n';
-  expect(await compare(file, garden)).toMatchObject({
-    added: [{ name: "7", tag: "1.1" }],
-    unchanged: 2,
+    const { changes } = await compare("jsonl", file, [{ id: 7n, name: before, tag: before }]);
+
+    expect(changes).toHaveLength(1);
   });
 });
 
 test("changes that a spreadsheet may have made come first, and are counted apart", async () => {
-  const garden: Garden = [
-    [1, "Fern", "hall"],
-    [2, "Moss", "2024"],
-    [3, "=SUM(1,2)"],
-  ];
   const file = "id,name,tag\n1,Tree fern,hall\n2,Moss,2025\n3,3,\n";
-  expect(await compare(file, garden)).toMatchObject({
-    changes: ["2: Moss, tag 2024 → 2025", "3: =SUM(1,2) → 3", "1: Fern → Tree fern"],
-    text:
-      "3 rows: 0 new, 3 change, 0 as they are. 2 of the changes are of a number, a date or a " +
+
+  const { changes, description } = await compare("csv", file, [
+    { id: 1n, name: "Fern", tag: "hall" },
+    { id: 2n, name: "Moss", tag: "2024" },
+    { id: 3n, name: "=SUM(1,2)", tag: "" },
+  ]);
+
+  expect(changes).toEqual(["2: Moss, tag 2024 → 2025", "3: =SUM(1,2) → 3", "1: Fern → Tree fern"]);
+  expect(description).toBe(
+    "3 rows: 0 new, 3 change, 0 as they are. 2 of the changes are of a number, a date or a " +
       "formula: yours, or the spreadsheet's?",
-  });
+  );
 });

@@ -226,6 +226,72 @@ testGarden(
 );
 
 testGarden(
+  "undoing a change leaves alone what somebody else has changed in between",
+  { plants: [{ name: "Fern" }] },
+  async ({ page, store }) => {
+    await edit(page, "Fern");
+    await page.fill("#edit-name", "Royal fern");
+    await store.update(1, { tag: "shade" });
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#undo:has-text('Somebody else’s change is in it, too.')");
+
+    await page.keyboard.press("z");
+    await page.waitForSelector("#notice:has-text('The change of “Fern” was undone.')");
+
+    expect(await store.get(1)).toMatchObject({ name: "Fern", tag: "shade" });
+  },
+);
+
+testGarden(
+  "a click on a tag opens its field, and typing replaces it",
+  { plants: somePlants },
+  async ({ page, store }) => {
+    const tag = await page.locator("#rows .row:has-text('Ocimum') > .tag").boundingBox();
+    await page.mouse.click((tag?.x ?? 0) + 5, (tag?.y ?? 0) + 5);
+    await page.waitForSelector("#edit-tag:focus");
+
+    await page.keyboard.type("kitchen");
+    await page.keyboard.press("Enter");
+
+    await page.waitForSelector("#undo:has-text('“Ocimum basilicum” was saved.')");
+    expect(await store.get(5)).toMatchObject({ name: "Ocimum basilicum", tag: "kitchen" });
+  },
+);
+
+testGarden(
+  "a plant that is added to the list of a tag has that tag, unless it's given another",
+  { plants: somePlants },
+  async ({ page }) => {
+    await page.click(".chip:has-text('terrace')");
+    await waitForCount(page, "2 plants");
+    await page.keyboard.press("n");
+    await page.waitForSelector("#add-name:focus");
+    expect(await page.inputValue("#add-tag")).toBe("terrace");
+
+    await page.fill("#add-tag", "hall");
+    await add(page, "Hosta");
+
+    await page.waitForSelector("#undo:has-text('It isn’t in this list.')");
+  },
+);
+
+testGarden(
+  "an undo that isn't shown is shown before it is done",
+  { plants: [{ name: "Fern" }, { name: "Ivy" }] },
+  async ({ page, stored }) => {
+    await deletePlants(page, "Fern");
+    await page.click("#undo-close");
+    await page.keyboard.press("z");
+    await page.waitForSelector("#undo:has-text('“Fern” was deleted.')");
+    expect(await stored()).toEqual(["Ivy"]);
+
+    await page.keyboard.press("z");
+
+    await page.waitForSelector("#notice:has-text('“Fern” is back.')");
+  },
+);
+
+testGarden(
   "a plant that leaves the list of its tag leaves the keyboard somewhere to go on from",
   { plants: somePlants },
   async ({ page }) => {

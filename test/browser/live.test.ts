@@ -63,6 +63,24 @@ testGarden(
 );
 
 testGarden(
+  "what is done here appears as activity, too, and its undo as a line of its own",
+  { plants: somePlants.slice(0, 3) },
+  async ({ page, user }) => {
+    await page.click("#select-all");
+    await page.fill("#new-tag", "hall");
+    await page.press("#new-tag", "Enter");
+    await page.waitForSelector(`#activity-list li:has-text('${user} moved 3 plants to hall')`);
+
+    await page.keyboard.press("z");
+
+    await page.waitForSelector(
+      `#activity-list li:first-child:has-text('${user} moved 3 plants: ')`,
+    );
+    expect(await page.locator("#activity-list li").count()).toBe(3);
+  },
+);
+
+testGarden(
   "nothing moves what is in view: others' new plants wait behind a button",
   { plants: Array.from({ length: 300 }, (_, index) => ({ name: `Fig ${index + 1}`, tag: "bed" })) },
   async ({ page, store: bob }) => {
@@ -115,6 +133,25 @@ testGarden(
     await page.waitForSelector("#offline", { state: "detached" });
     await waitForCount(page, "6 plants");
     await page.waitForSelector(".chip:has-text('wall 1')");
+    next.close();
+  },
+);
+
+testGarden(
+  "a list that couldn't be loaded comes by itself once the service is back",
+  { plants: somePlants, isSignedIn: false },
+  async ({ page, service, token }) => {
+    const proxy = await FaultyProxy.open(service.url);
+    await page.goto(`${proxy.url}/`);
+    await signIn(page, token);
+    await page.waitForSelector(".chip");
+    proxy.close();
+    await page.click(".chip:has-text('terrace')");
+    await page.waitForSelector("#trouble");
+
+    const next = await FaultyProxy.open(service.url, proxy.port);
+
+    await page.waitForSelector(".row:has-text('Olea europaea')");
     next.close();
   },
 );
