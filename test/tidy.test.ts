@@ -64,7 +64,7 @@ test("imports point inward only", () => {
     return isRoom && other !== room && !arrows[room]?.split(" ").includes(other);
   };
   const imports = sources.flatMap((path) =>
-    findAll(read(path), /(?:from|import)\s*\(?\s*"([^"\n]+)"/g).map(([name = ""]) => [path, name]),
+    findAll(read(path), /(?:\bfrom |^import |\bimport\()"([^"\n]+)"/gm).map(([name = ""]) => [path, name]),
   );
   expect(imports.filter(([path = "", name = ""]) => isWrong(path, name))).toEqual([]);
 });

@@ -2,152 +2,320 @@
 import { describe, expect, test } from "bun:test";
 import { onEachEngine } from "./garden.ts";
 
-const far = 2n ** 53n + 1n;
-const [fern, ivy, moss] = ["Fern", "Ivy", "Moss"].map((name, at) => ({ name, id: at + 1 }));
-const created = (id: number | bigint) => ({ status: 201, id });
-const replayed = (id: number) => ({ ...created(id), replayed: true });
+/** The first integer that a double can't hold. */
+const idBeyondDoubles = 2n ** 53n + 1n;
+
+/** The results of plants that were refused. */
 const conflict = { status: 409, code: "conflict", detail: expect.any(String) };
 const mismatch = { status: 422, code: "idempotency-mismatch", detail: expect.any(String) };
-const idsTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
 
 onEachEngine(({ call, list, grow, plant }) => {
   describe("a bulk", () => {
-    const post = async (body: object | string, headers?: Record<string, string>) =>
-      (await call("POST /plants/bulk", 200, body, headers)).json;
+    test("creates the plants and returns a result for each, in the same order", async () => {
+      const plants = [{ name: "Moss", id: 3 }, { name: "Reed" }, { name: "Fern", id: 1 }];
 
-    test("creates a plant for each item, with a result for each in their order, or a refusal", async () => {
-      const plants = [moss, { name: "Reed" }, fern, fern, { name: "Far", id: far }];
-      const results = [created(3), created(4), created(1), conflict, created(far)];
-      expect(await post(plants)).toEqual(results);
-      expect(await list()).toEqual(["Fern", "Moss", "Reed", "Far"]);
+      const { json } = await call("POST /plants/bulk", 200, plants);
+
+      expect(json).toEqual([
+        { status: 201, id: 3 },
+        { status: 201, id: 4 },
+        { status: 201, id: 1 },
+      ]);
+      expect(await list()).toEqual(["Fern", "Moss", "Reed"]);
     });
 
-    test("takes plants of 4,096 characters, any space around them, and 10,000 of them", async () => {
-      const inside = `{"name":"Fern"${" ".repeat(4_096 - 15)}}`;
-      expect(await post(`[${inside},${" ".repeat(100_000)}${inside}]`)).toHaveLength(2);
-      const results = await post(Array(10_000).fill({ name: "Fern", id: 7 }));
-      expect([results[0], results.at(-1), results.length]).toEqual([created(7), conflict, 10_000]);
+    test("refuses a plant whose id is taken, and creates the others", async () => {
+      const plants = [{ name: "Fern", id: 1 }, { name: "Fern", id: 1 }, { name: "Reed" }];
+
+      const { json } = await call("POST /plants/bulk", 200, plants);
+
+      expect(json).toEqual([{ status: 201, id: 1 }, conflict, { status: 201, id: 2 }]);
+      expect(await list()).toEqual(["Fern", "Reed"]);
     });
 
-    test("with an Idempotency-Key creates nothing twice, and remembers each plant by its place", async () => {
-      const keyed = (...plants: unknown[]) => post(plants, { "Idempotency-Key": "~".repeat(240) });
-      const reed = { name: "Reed" };
-      expect(await keyed(reed, ivy, ivy)).toEqual([created(1), created(2), conflict]);
-      // Another plant is refused where one is remembered, and created where one was refused.
-      expect(await keyed(reed, moss, { name: "Rue" })).toEqual([replayed(1), mismatch, created(3)]);
+    test("keeps an id beyond 2^53 exactly", async () => {
+      const plants = [{ name: "Fern", id: idBeyondDoubles }];
+
+      const { json } = await call("POST /plants/bulk", 200, plants);
+
+      expect(json).toEqual([{ status: 201, id: idBeyondDoubles }]);
+      expect((await call("GET /plants?include=id", 200)).json).toEqual([
+        { id: idBeyondDoubles, name: "Fern", tag: "" },
+      ]);
+    });
+
+    test("takes plants of 4,096 characters each, and any space between them", async () => {
+      const beginning = '{"name":"Fern"';
+      const longPlant = `${beginning.padEnd(4_095)}}`;
+      const body = `[${longPlant},${" ".repeat(100_000)}${longPlant}]`;
+
+      const { json } = await call("POST /plants/bulk", 200, body);
+
+      expect(json).toHaveLength(2);
+    });
+
+    test("takes 10,000 plants", async () => {
+      const plants = Array(10_000).fill({ name: "Fern", id: 7 });
+
+      const { json } = await call("POST /plants/bulk", 200, plants);
+
+      expect(json).toHaveLength(10_000);
+      expect(json.at(0)).toEqual({ status: 201, id: 7 });
+      expect(json.at(-1)).toEqual(conflict);
+    });
+
+    /** How many groups of writes the service has committed so far. */
+    async function countCommits(): Promise<number> {
+      const { text } = await call("GET /metrics", 200);
+      return Number(/^plantstore_commit_group_size_count (\d+)$/m.exec(text)?.[1]);
+    }
+
+    test("is committed in groups of up to 256 plants", async () => {
+      const before = await countCommits();
+
+      await call("POST /plants/bulk", 200, Array(513).fill({ name: "Fern" }));
+
+      expect((await countCommits()) - before).toBe(3);
+    });
+
+    test("is committed in groups of up to 16 KiB of names and tags", async () => {
+      const before = await countCommits();
+
+      const largest = { name: "x".repeat(200), tag: "y".repeat(100) };
+      await call("POST /plants/bulk", 200, Array(200).fill(largest));
+
+      expect((await countCommits()) - before).toBe(4);
+    });
+  });
+
+  describe("a bulk with an Idempotency-Key", () => {
+    test("of 240 characters can be sent again, and creates nothing twice", async () => {
+      const plants = [{ name: "Reed" }, { name: "Ivy", id: 2 }];
+      const key = { "Idempotency-Key": "~".repeat(240) };
+
+      const first = await call("POST /plants/bulk", 200, plants, key);
+      const retry = await call("POST /plants/bulk", 200, plants, key);
+
+      expect(first.json).toEqual([
+        { status: 201, id: 1 },
+        { status: 201, id: 2 },
+      ]);
+      expect(retry.json).toEqual([
+        { status: 201, id: 1, replayed: true },
+        { status: 201, id: 2, replayed: true },
+      ]);
+      expect(await list()).toEqual(["Reed", "Ivy"]);
+    });
+
+    test("refuses another plant in the place of one that was stored", async () => {
+      const key = { "Idempotency-Key": "k" };
+      await call("POST /plants/bulk", 200, [{ name: "Reed" }, { name: "Ivy", id: 2 }], key);
+
+      const changed = [{ name: "Reed" }, { name: "Moss", id: 3 }, { name: "Rue" }];
+      const { json } = await call("POST /plants/bulk", 200, changed, key);
+
+      expect(json).toEqual([
+        { status: 201, id: 1, replayed: true },
+        mismatch,
+        { status: 201, id: 3 },
+      ]);
       expect(await list()).toEqual(["Reed", "Ivy", "Rue"]);
     });
 
-    test("with an Idempotency-Key tells 300 plants apart that are all alike", async () => {
-      const keyed = () => post(Array(300).fill({ name: "Fern" }), { "Idempotency-Key": "k" });
-      expect(await keyed()).toEqual(idsTo(300).map(created));
-      expect(await keyed()).toEqual(idsTo(300).map(replayed));
+    test("creates another plant in the place of one that was refused", async () => {
+      const key = { "Idempotency-Key": "k" };
+      const ivy = { name: "Ivy", id: 2 };
+      const first = await call("POST /plants/bulk", 200, [ivy, ivy], key);
+      expect(first.json).toEqual([{ status: 201, id: 2 }, conflict]);
+
+      const { json } = await call("POST /plants/bulk", 200, [ivy, { name: "Rue" }], key);
+
+      expect(json).toEqual([
+        { status: 201, id: 2, replayed: true },
+        { status: 201, id: 3 },
+      ]);
+      expect(await list()).toEqual(["Ivy", "Rue"]);
     });
 
-    test.each([
-      ["256 plants", 513, fern, 3],
-      ["16 KiB of names and tags", 200, { name: "x".repeat(200), tag: "y".repeat(100) }, 4],
-    ])("is committed in groups, each until it has %s", async (_, plants, each, commits) => {
-      const countCommits = async () => {
-        const { text } = await call("GET /metrics", 200);
-        return Number(/^plantstore_commit_group_size_count (\d+)$/m.exec(text)?.[1]);
-      };
-      const before = await countCommits();
-      await post(Array(plants).fill({ ...each, id: undefined }));
-      expect((await countCommits()) - before).toBe(commits);
+    test("tells 300 plants apart that are all alike", async () => {
+      const plants = Array(300).fill({ name: "Fern" });
+      const key = { "Idempotency-Key": "k" };
+
+      const first = await call("POST /plants/bulk", 200, plants, key);
+      const retry = await call("POST /plants/bulk", 200, plants, key);
+
+      expect(first.json).toEqual(range(1, 300).map((id) => ({ status: 201, id })));
+      expect(retry.json).toEqual(range(1, 300).map((id) => ({ status: 201, id, replayed: true })));
     });
   });
 
-  test("a text that isn't JSON is refused as a whole, with the place where it stops being JSON", async () => {
-    const at = (character: number) =>
-      `The body is not valid JSON: see what begins at character ${character}.`;
-    const early = "The body is not valid JSON: it ends too early.";
-    const refusals = {
-      "POST /plants/bulk": [
-        ['[7, {"name":"a",}]', at(5)],
-        ['[{"name":"a"} {}]', at(15)],
-        ["[7, tru]", at(5)],
-        ["[]]", at(3)],
-        ["[,]", at(2)],
-        ['[{"name":"a"},]', at(15)],
-        ['[{"name":"a"}', early],
-        ["[", early],
-      ],
-      "POST /plants/bulk-delete": [
-        ['{"ids": [1, 01]}', at(13)],
-        ['{"ids": [1 2]}', at(12)],
-        ['{"ids": [1]', early],
-        ['{"tag": tru, "ids": [1]}', at(9)],
-        ['{"ids": [1],}', at(13)],
-      ],
-      "POST /plants/bulk-update": [['{"ids": [1], "set": {"tag": }}', at(21)]],
-    };
-    for (const [request, texts] of Object.entries(refusals)) {
-      for (const [text = "", detail] of texts) {
-        const { json } = await call(request, 400, text);
-        expect({ text, errors: json.errors }).toEqual({ text, errors: [{ pointer: "", detail }] });
-      }
-    }
+  describe("a body that isn't JSON is a 400", () => {
+    test.each([
+      ["POST /plants/bulk", '[7, {"name":"a",}]', 5],
+      ["POST /plants/bulk", '[{"name":"a"} {}]', 15],
+      ["POST /plants/bulk", "[7, tru]", 5],
+      ["POST /plants/bulk", "[]]", 3],
+      ["POST /plants/bulk", "[,]", 2],
+      ["POST /plants/bulk", '[{"name":"a"},]', 15],
+      ["POST /plants/bulk-delete", '{"ids": [1, 01]}', 13],
+      ["POST /plants/bulk-delete", '{"ids": [1 2]}', 12],
+      ["POST /plants/bulk-delete", '{"tag": tru, "ids": [1]}', 9],
+      ["POST /plants/bulk-delete", '{"ids": [1],}', 13],
+      ["POST /plants/bulk-update", '{"ids": [1], "set": {"tag": }}', 21],
+    ])(
+      "that says where it is wrong: %s with %s at character %s",
+      async (request, body, character) => {
+        const { json } = await call(request, 400, body);
+
+        const detail = `The body is not valid JSON: see what begins at character ${character}.`;
+        expect(json.errors).toEqual([{ pointer: "", detail }]);
+      },
+    );
+
+    test.each([
+      ["POST /plants/bulk", '[{"name":"a"}'],
+      ["POST /plants/bulk", "["],
+      ["POST /plants/bulk-delete", '{"ids": [1]'],
+    ])("that says if it ends too early: %s with %s", async (request, body) => {
+      const { json } = await call(request, 400, body);
+
+      const detail = "The body is not valid JSON: it ends too early.";
+      expect(json.errors).toEqual([{ pointer: "", detail }]);
+    });
   });
 
   describe("a bulk delete", () => {
-    const remove = async (...ids: (number | bigint)[]) =>
-      (await call("POST /plants/bulk-delete", 200, { ids })).json;
-
-    test("deletes plants, each once, and lists the ids without one in their order", async () => {
+    test("deletes the plants and lists the missing ids in the order they were sent", async () => {
       await grow("Fern", "Ivy", "Moss");
-      expect(await remove(9, 3, 1, 8, 9, 3)).toEqual({ deleted: 2, missing: [9, 8] });
+
+      const { json } = await call("POST /plants/bulk-delete", 200, { ids: [9, 3, 1, 8] });
+
+      expect(json).toEqual({ deleted: 2, missing: [9, 8] });
       expect(await list()).toEqual(["Ivy"]);
     });
 
-    test("finds ids exactly beyond 2^53, and takes 1.0 for 1", async () => {
-      await plant([{ id: far }]);
-      expect(await remove(far + 1n)).toEqual({ deleted: 0, missing: [far + 1n] });
-      expect(await remove(far, -(2n ** 63n))).toEqual({ deleted: 1, missing: [-(2n ** 63n)] });
-      const text = '{"ids":[1.0,1e1,9223372036854775807]}';
-      const { json } = await call("POST /plants/bulk-delete", 200, text);
-      expect(json).toEqual({ deleted: 0, missing: [1, 10, 2n ** 63n - 1n] });
+    test("counts an id that is sent twice once", async () => {
+      await grow("Fern", "Ivy", "Moss");
+
+      const { json } = await call("POST /plants/bulk-delete", 200, { ids: [9, 3, 1, 8, 9, 3] });
+
+      expect(json).toEqual({ deleted: 2, missing: [9, 8] });
+    });
+
+    test("finds ids exactly beyond 2^53", async () => {
+      await plant([{ id: idBeyondDoubles }]);
+      const neighbor = idBeyondDoubles + 1n;
+      const lowest = -(2n ** 63n);
+
+      const first = await call("POST /plants/bulk-delete", 200, { ids: [neighbor] });
+      const second = await call("POST /plants/bulk-delete", 200, {
+        ids: [idBeyondDoubles, lowest],
+      });
+
+      expect(first.json).toEqual({ deleted: 0, missing: [neighbor] });
+      expect(second.json).toEqual({ deleted: 1, missing: [lowest] });
+    });
+
+    test("takes every spelling of an integer that JSON has", async () => {
+      const body = '{"ids":[1.0,1e1,9223372036854775807]}';
+
+      const { json } = await call("POST /plants/bulk-delete", 200, body);
+
+      expect(json).toEqual({ deleted: 0, missing: [1, 10, 9223372036854775807n] });
     });
   });
 
   describe("a bulk update", () => {
-    const update = async (ids: readonly number[], set: object) =>
-      (await call("POST /plants/bulk-update", 200, { ids, set })).json;
+    test("changes the plants and lists the missing ids in the order they were sent", async () => {
+      await grow("Fern", "Ivy", "Moss");
 
-    test("with null removes the tags, and takes no id", async () => {
-      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
-      expect(await update([1], { tag: null })).toEqual({ updated: 1, missing: [] });
-      expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: "" }]);
-      const withId = { ids: [1], set: { id: 1, tag: "hall" } };
-      expect((await call("POST /plants/bulk-update", 400, withId)).errors).toEqual(["/set/id"]);
+      const body = { ids: [9, 2, 1, 8], set: { tag: "shade" } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 2, missing: [9, 8] });
+      expect((await call("GET /plants", 200)).json).toEqual([
+        { name: "Fern", tag: "shade" },
+        { name: "Ivy", tag: "shade" },
+        { name: "Moss", tag: "" },
+      ]);
     });
 
-    test("sets fields of many plants, and lists the ids without one in their order", async () => {
-      await plant(["shade", "", ""].map((tag, at) => ({ id: BigInt(at + 1), tag })));
-      const changed = await update([9, 2, 1, 8, 2], { tag: "shade" });
-      expect(changed).toEqual({ updated: 2, missing: [9, 8] });
-      expect((await call("GET /plants", 200)).json).toEqual(
-        ["shade", "shade", ""].map((tag) => ({ name: "Fern", tag })),
-      );
-      // The first one was like that already.
-      expect((await call("GET /events?after=3", 200)).json).toMatchObject([
+    test("counts an id that is sent twice once", async () => {
+      await grow("Fern", "Ivy");
+
+      const body = { ids: [9, 2, 1, 2, 9], set: { tag: "shade" } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 2, missing: [9] });
+    });
+
+    test("counts a plant that is like that already, without an event", async () => {
+      await plant([
+        { id: 1n, tag: "shade" },
+        { id: 2n, tag: "" },
+      ]);
+
+      const body = { ids: [1, 2], set: { tag: "shade" } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 2, missing: [] });
+      expect((await call("GET /events?after=2", 200)).json).toMatchObject([
         { type: "plant.replaced", plant: { id: 2 } },
       ]);
     });
 
-    test("takes a set of 4,096 characters, and any space around it", async () => {
-      await grow("Fern");
-      const set = `${'{"tag":"x"'.padEnd(4_095)}}`;
-      const body = `{"ids":[1],${" ".repeat(100_000)}"set":${set}}`;
-      expect((await call("POST /plants/bulk-update", 200, body)).json.updated).toBe(1);
+    test("removes the tags with null", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+
+      const body = { ids: [1], set: { tag: null } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 1, missing: [] });
+      expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: "" }]);
     });
 
-    test("changes more plants than fit into one commit, and takes 10,000 ids", async () => {
-      await grow(...idsTo(600).map((id) => `Plant ${id}`));
+    test("refuses to set an id", async () => {
+      await grow("Fern");
+
+      const body = { ids: [1], set: { id: 1, tag: "hall" } };
+      const { errors } = await call("POST /plants/bulk-update", 400, body);
+
+      expect(errors).toEqual(["/set/id"]);
+    });
+
+    test("takes a set of 4,096 characters, and any space around it", async () => {
+      await grow("Fern");
+      const beginning = '{"tag":"x"';
+      const longSet = `${beginning.padEnd(4_095)}}`;
+      const body = `{"ids":[1],${" ".repeat(100_000)}"set":${longSet}}`;
+
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json.updated).toBe(1);
+    });
+
+    test("changes more plants than fit into one commit", async () => {
+      await grow(...range(1, 600).map((id) => `Plant ${id}`));
       const tag = "x".repeat(100);
-      const { updated, missing } = await update(idsTo(10_000), { tag });
-      expect([updated, missing.length]).toEqual([600, 9_400]);
+
+      const body = { ids: range(1, 600), set: { tag } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 600, missing: [] });
       expect((await call("GET /tags", 200)).json).toEqual([{ tag, plants: 600 }]);
+    });
+
+    test("takes 10,000 ids", async () => {
+      await grow(...range(1, 600).map((id) => `Plant ${id}`));
+
+      const body = { ids: range(1, 10_000), set: { tag: "shade" } };
+      const { json } = await call("POST /plants/bulk-update", 200, body);
+
+      expect(json).toEqual({ updated: 600, missing: range(601, 10_000) });
     });
   });
 });

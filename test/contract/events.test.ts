@@ -1,230 +1,375 @@
-/** Events: what is one, pages and streams of them, and when they can't go on. */
+/** Events: what is one, pages of them, who gets a stream, and when they can't go on. */
 import { describe, expect, test } from "bun:test";
 import { openStorage } from "../../src/storage/open.ts";
-import type { EventStreamReader } from "../../testing/event-reader.ts";
 import { create, put } from "../../testing/tested-storage.ts";
-import { bearer, onEachEngine, openGarden } from "./garden.ts";
+import { onEachEngine, openGarden } from "./garden.ts";
 
-const stream = { Accept: "text/event-stream" };
-/** What `Accept` gets; the first of each list is what it is in. */
-const preferences: Readonly<Record<"stream" | "list", readonly (string | null)[]>> = {
-  stream: [
-    "text/event-stream",
-    "TEXT/Event-Stream; charset=utf-8",
-    "text/event-stream, application/json",
-    "text/event-stream, */*",
-    "text/html, text/event-stream",
-    "application/json;q=0.1, text/event-stream;q=0.9",
-    "*/*;q=0.5, text/event-stream",
-    "text/event-stream;q=0.5",
-    "application/json;q=0, */*",
-    "text/*",
-    "text/*;q=0.2, application/*;q=0.1",
-  ],
-  list: [
-    null,
-    "",
-    "*/*",
-    "text/html",
-    "application/json",
-    "application/json, text/event-stream",
-    "application/json, text/event-stream;q=0.5",
-    "text/event-stream;q=0.1, application/json;q=0.9",
-    "text/event-stream;q=0",
-    "text/event-stream;q=0, */*",
-    "*/*, text/event-stream;q=0",
-    "*/*, text/event-stream",
-    "text/*;q=0.5, */*",
-    "text/event-stream-2",
-    "application/json;q=0.5, text/event-stream;q=0.50",
-  ],
-};
-const range = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, index) => from + index);
-const from = (after: number) => ({ "Last-Event-ID": String(after) });
-const ids = (events: readonly { id: number }[]) => events.map(({ id }) => id);
+const asStream = { Accept: "text/event-stream" };
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
 
 onEachEngine((garden) => {
-  const { call, reader, plant, fetch, walk, listen, service } = garden;
-  const grow = (count: number, name = "Fern") =>
-    plant(Array.from({ length: count }, () => ({ name })));
-  const seqs = async (query: string) =>
-    (await call(`GET /events?${query}`, 200)).json.map(({ seq }: { seq: number }) => seq);
+  const { call, reader, plant, walk, service } = garden;
 
-  test("creates, replacements and deletions are events, in order, and what changes nothing is none", async () => {
-    const key = { "Idempotency-Key": "k" };
-    const fern = { name: "Fern", tag: "shade", id: 1 };
-    await call("POST /plants", 201, fern, key);
-    await call("POST /plants", 201, fern, key);
-    await call("POST /plants", 409, fern);
-    await call("PUT /plants/1", 200, fern);
-    await call("PUT /plants/1", 412, { name: "Ivy" }, { "If-None-Match": "*" });
-    await call("DELETE /plants/2", 404);
-    await call("PUT /plants/1", 200, { name: "Ivy" });
-    for (const _ of "12") await call("PATCH /plants/1", 200, { tag: "hall" });
-    await call("DELETE /plants/1", 204);
-    await call("PUT /plants/2", 201, { name: "Moss" });
-    await call("POST /plants/bulk", 200, Array(2).fill({ name: "Rue", id: 3 }));
-    await call("POST /plants/bulk-delete", 200, { ids: [2, 9] });
-    const { json, next } = await call("GET /events", 200);
-    expect(next).toBeUndefined();
-    const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/);
-    const event = (seq: number, type: string, id: number, name: string, tag = "") => ({
-      ...{ seq, type: `plant.${type}`, at, user: "ann", plant: { id, name, tag } },
+  /** Stores plants with this name. The creation of each is an event. */
+  async function storePlants(count: number, name = "Fern"): Promise<void> {
+    await plant(Array.from({ length: count }, () => ({ name })));
+  }
+
+  async function listSeqs(query = ""): Promise<number[]> {
+    const { json } = await call(`GET /events?${query}`, 200);
+    return json.map(({ seq }: { seq: number }) => seq);
+  }
+
+  /** Forgets the events of `storePlants`. Their time is 1970. */
+  async function forgetStoredEvents(): Promise<void> {
+    let nextGarden: string | undefined = "";
+    while (nextGarden !== undefined) {
+      nextGarden = await service.storage.forgetEvents(1, nextGarden);
+    }
+  }
+
+  describe("an event", () => {
+    test("says who created a plant, and when", async () => {
+      await call("POST /plants", 201, { name: "Fern", tag: "shade", id: 1 });
+
+      expect((await call("GET /events", 200)).json).toEqual([
+        {
+          seq: 1,
+          type: "plant.created",
+          at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+          user: "ann",
+          plant: { id: 1, name: "Fern", tag: "shade" },
+        },
+      ]);
     });
-    expect(json).toEqual([
-      event(1, "created", 1, "Fern", "shade"),
-      event(2, "replaced", 1, "Ivy"),
-      event(3, "replaced", 1, "Ivy", "hall"),
-      event(4, "deleted", 1, "Ivy", "hall"),
-      event(5, "created", 2, "Moss"),
-      event(6, "created", 3, "Rue"),
-      event(7, "deleted", 2, "Moss"),
-    ]);
+
+    test("of a PUT is plant.created if the plant is new", async () => {
+      await call("PUT /plants/2", 201, { name: "Moss" });
+
+      expect((await call("GET /events", 200)).json).toEqual([
+        {
+          seq: 1,
+          type: "plant.created",
+          at: expect.any(String),
+          user: "ann",
+          plant: { id: 2, name: "Moss", tag: "" },
+        },
+      ]);
+    });
+
+    test("of a PUT is plant.replaced if there was a plant, with the new one", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+
+      await call("PUT /plants/1", 200, { name: "Ivy" });
+
+      expect((await call("GET /events?after=1", 200)).json).toEqual([
+        {
+          seq: 2,
+          type: "plant.replaced",
+          at: expect.any(String),
+          user: "ann",
+          plant: { id: 1, name: "Ivy", tag: "" },
+        },
+      ]);
+    });
+
+    test("of a PATCH is plant.replaced, with the whole plant", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+
+      await call("PATCH /plants/1", 200, { tag: "hall" });
+
+      expect((await call("GET /events?after=1", 200)).json).toEqual([
+        {
+          seq: 2,
+          type: "plant.replaced",
+          at: expect.any(String),
+          user: "ann",
+          plant: { id: 1, name: "Fern", tag: "hall" },
+        },
+      ]);
+    });
+
+    test("of a DELETE is plant.deleted, with the plant as it was", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+
+      await call("DELETE /plants/1", 204);
+
+      expect((await call("GET /events?after=1", 200)).json).toEqual([
+        {
+          seq: 2,
+          type: "plant.deleted",
+          at: expect.any(String),
+          user: "ann",
+          plant: { id: 1, name: "Fern", tag: "shade" },
+        },
+      ]);
+    });
+
+    test("is there for each plant that a bulk creates", async () => {
+      await call("POST /plants/bulk", 200, [{ name: "Rue" }, { name: "Moss" }]);
+
+      expect((await call("GET /events", 200)).json).toMatchObject([
+        { seq: 1, type: "plant.created", user: "ann", plant: { id: 1, name: "Rue", tag: "" } },
+        { seq: 2, type: "plant.created", user: "ann", plant: { id: 2, name: "Moss", tag: "" } },
+      ]);
+    });
+
+    test("is there for each plant that a bulk deletes", async () => {
+      await plant([{ name: "Rue" }, { name: "Moss" }]);
+
+      await call("POST /plants/bulk-delete", 200, { ids: [1, 2] });
+
+      expect((await call("GET /events?after=2", 200)).json).toMatchObject([
+        { seq: 3, type: "plant.deleted", user: "ann", plant: { id: 1, name: "Rue", tag: "" } },
+        { seq: 4, type: "plant.deleted", user: "ann", plant: { id: 2, name: "Moss", tag: "" } },
+      ]);
+    });
+
+    test("has the next number, in the order of the changes, whatever they were", async () => {
+      await call("POST /plants", 201, { name: "Fern", id: 1 });
+      await call("PUT /plants/1", 200, { name: "Ivy" });
+      await call("PATCH /plants/1", 200, { tag: "hall" });
+      await call("DELETE /plants/1", 204);
+      await call("PUT /plants/2", 201, { name: "Moss" });
+      await call("POST /plants/bulk", 200, [{ name: "Rue", id: 3 }]);
+      await call("POST /plants/bulk-delete", 200, { ids: [2] });
+
+      const { json, next } = await call("GET /events", 200);
+
+      expect(json).toMatchObject([
+        { seq: 1, type: "plant.created", plant: { id: 1, name: "Fern", tag: "" } },
+        { seq: 2, type: "plant.replaced", plant: { id: 1, name: "Ivy", tag: "" } },
+        { seq: 3, type: "plant.replaced", plant: { id: 1, name: "Ivy", tag: "hall" } },
+        { seq: 4, type: "plant.deleted", plant: { id: 1, name: "Ivy", tag: "hall" } },
+        { seq: 5, type: "plant.created", plant: { id: 2, name: "Moss", tag: "" } },
+        { seq: 6, type: "plant.created", plant: { id: 3, name: "Rue", tag: "" } },
+        { seq: 7, type: "plant.deleted", plant: { id: 2, name: "Moss", tag: "" } },
+      ]);
+      expect(next).toBeUndefined();
+    });
   });
 
-  test("a page has up to limit events, 100 by default, and the links visit each exactly once", async () => {
-    await grow(430, "x".repeat(200));
-    expect(await seqs("")).toEqual(range(1, 100));
-    expect(await seqs("after=128&limit=2")).toEqual([129, 130]);
-    const pages = await walk("/events?limit=1000");
-    expect(pages.flat().map(({ seq }) => seq)).toEqual(range(1, 430));
-    expect((await reader("HEAD /events?limit=1", 200)).next).toBe("/events?limit=1&after=1");
-    expect(await seqs("after=430")).toEqual([]);
+  describe("there is no event of", () => {
+    test("a create that is replayed", async () => {
+      const key = { "Idempotency-Key": "k" };
+      await call("POST /plants", 201, { name: "Fern" }, key);
+
+      await call("POST /plants", 201, { name: "Fern" }, key);
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a create whose id is taken", async () => {
+      await call("POST /plants", 201, { name: "Fern", id: 1 });
+
+      await call("POST /plants", 409, { name: "Fern", id: 1 });
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a plant that a bulk refuses", async () => {
+      const rue = { name: "Rue", id: 3 };
+
+      await call("POST /plants/bulk", 200, [rue, rue]);
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a PUT of the plant that is already there", async () => {
+      await call("PUT /plants/1", 201, { name: "Fern", tag: "shade" });
+
+      await call("PUT /plants/1", 200, { name: "Fern", tag: "shade" });
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a PUT whose condition isn't met", async () => {
+      await call("PUT /plants/1", 201, { name: "Fern" });
+
+      await call("PUT /plants/1", 412, { name: "Ivy" }, { "If-None-Match": "*" });
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a PATCH to what the plant already is", async () => {
+      await call("PUT /plants/1", 201, { name: "Fern", tag: "hall" });
+
+      await call("PATCH /plants/1", 200, { tag: "hall" });
+
+      expect(await listSeqs()).toEqual([1]);
+    });
+
+    test("a DELETE of a plant that doesn't exist", async () => {
+      await call("DELETE /plants/2", 404);
+
+      expect(await listSeqs()).toEqual([]);
+    });
+
+    test("a missing plant in a bulk delete", async () => {
+      await call("PUT /plants/2", 201, { name: "Moss" });
+
+      await call("POST /plants/bulk-delete", 200, { ids: [2, 9] });
+
+      expect(await listSeqs()).toEqual([1, 2]);
+    });
   });
 
-  test.each(Object.entries(preferences))(
-    "what Accept prefers, or names first, is a %s, and Vary says that it counts",
-    async (kind, accepted) => {
-      const type = kind === "stream" ? "text/event-stream" : "application/json";
-      for (const Accept of accepted) {
-        const { headers } = await call("GET /events", 200, undefined, { Accept });
-        expect([Accept, headers.get("Content-Type")]).toEqual([Accept, type]);
-        expect(headers.get("Vary")?.split(", ")).toContain("Accept");
-      }
-    },
-  );
+  describe("a page of events", () => {
+    test("has 100 of them by default", async () => {
+      await storePlants(101);
 
-  test("a stream sends events as they happen, with who did what", async () => {
-    await grow(2);
-    const bob = await service.makeToken({ user: "bob", garden: garden.name });
-    const events = await listen();
-    await call("POST /plants", 201, { name: "Ivy" }, bearer(bob));
-    await call("DELETE /plants/3", 204);
-    const [created, deleted] = await events.take(2);
-    expect(created).toMatchObject({ id: 3, type: "plant.created", data: { seq: 3, user: "bob" } });
-    const data = { user: "ann", plant: { id: 3, name: "Ivy", tag: "" } };
-    expect(deleted).toMatchObject({ id: 4, type: "plant.deleted", data });
-    await events.close();
+      expect(await listSeqs()).toEqual(range(1, 100));
+    });
+
+    test("has up to limit of those after a seq", async () => {
+      await storePlants(131);
+
+      expect(await listSeqs("after=128&limit=2")).toEqual([129, 130]);
+    });
+
+    test("is empty after the last event", async () => {
+      await storePlants(3);
+
+      expect(await listSeqs("after=3")).toEqual([]);
+    });
+
+    test("links to the next one, so that each event is visited exactly once", async () => {
+      // Long names, so that a page ends before its limit.
+      await storePlants(430, "x".repeat(200));
+
+      const pages = await walk("/events?limit=1000");
+
+      expect(pages.flat().map(({ seq }) => seq)).toEqual(range(1, 430));
+    });
+
+    test("needs a token to read only, and HEAD has its Link", async () => {
+      await storePlants(2);
+
+      const { next } = await reader("HEAD /events?limit=1", 200);
+
+      expect(next).toBe("/events?limit=1&after=1");
+    });
   });
 
-  test("a stream begins with its position: after, or Last-Event-ID, which goes before it", async () => {
-    await grow(3);
-    for (const [query, position] of [
-      ["after=2", null],
-      ["after=99", "2"],
-    ] as const) {
-      const headers = { ...stream, "Last-Event-ID": position };
-      let text = "";
-      for await (const bytes of (await fetch(`GET /events?${query}`, undefined, headers)).body ??
-        []) {
-        text += new TextDecoder().decode(bytes);
-        if (text.endsWith("}}\n\n")) break;
-      }
-      expect(text).toMatch(
-        /^retry: 2000\nid: 2\n\nid: 3\nevent: plant\.created\ndata: \{"seq":3,.*\}\}\n\n$/,
-      );
-    }
+  describe("Accept gets the stream", () => {
+    test.each([
+      "text/event-stream",
+      "TEXT/Event-Stream; charset=utf-8",
+      "text/event-stream, application/json",
+      "text/event-stream, */*",
+      "text/html, text/event-stream",
+      "application/json;q=0.1, text/event-stream;q=0.9",
+      "*/*;q=0.5, text/event-stream",
+      "text/event-stream;q=0.5",
+      "application/json;q=0, */*",
+      "text/*",
+      "text/*;q=0.2, application/*;q=0.1",
+    ])("with %s", async (accept) => {
+      const { headers } = await call("GET /events", 200, undefined, { Accept: accept });
+
+      expect(headers.get("Content-Type")).toBe("text/event-stream");
+      expect(headers.get("Vary")?.split(", ")).toContain("Accept");
+    });
   });
 
-  test("streams go on from storage and then live, each event once and in order", async () => {
-    await grow(1_500);
-    const starts = [0, 3, 1_499, 1_500, 1_650];
-    const readers = await Promise.all(starts.slice(0, -1).map((after) => listen(from(after))));
-    await call("POST /plants/bulk", 200, Array(300).fill({ name: "Ivy" }));
-    readers.push(await listen(from(1_650)));
-    for (const [index, after] of starts.entries()) {
-      const seen = await readers[index]?.take(1_800 - after);
-      expect(ids(seen ?? [])).toEqual(range(after + 1, 1_800));
-      await readers[index]?.close();
-    }
+  describe("Accept gets the list", () => {
+    test.each([
+      "*/*",
+      "text/html",
+      "application/json",
+      "application/json, text/event-stream",
+      "application/json, text/event-stream;q=0.5",
+      "text/event-stream;q=0.1, application/json;q=0.9",
+      "text/event-stream;q=0",
+      "text/event-stream;q=0, */*",
+      "*/*, text/event-stream;q=0",
+      "*/*, text/event-stream",
+      "text/*;q=0.5, */*",
+      "text/event-stream-2",
+      "application/json;q=0.5, text/event-stream;q=0.50",
+    ])("with %s", async (accept) => {
+      const { headers } = await call("GET /events", 200, undefined, { Accept: accept });
+
+      expect(headers.get("Content-Type")).toBe("application/json");
+      expect(headers.get("Vary")?.split(", ")).toContain("Accept");
+    });
+
+    test.each([
+      ["if it is missing", null],
+      ["if it is empty", ""],
+    ])("%s", async (_, accept) => {
+      const { headers } = await call("GET /events", 200, undefined, { Accept: accept });
+
+      expect(headers.get("Content-Type")).toBe("application/json");
+      expect(headers.get("Vary")?.split(", ")).toContain("Accept");
+    });
   });
 
-  test("events that are no longer kept, or never were, are 410, for a page and for a stream", async () => {
-    await grow(3);
-    let next: string | undefined = "";
-    while (next !== undefined) next = await service.storage.forgetEvents(1, next);
-    for (const headers of [{}, stream]) {
-      for (const after of [2, 4, Number.MAX_SAFE_INTEGER]) {
-        await call(`GET /events?after=${after}`, 410, undefined, headers);
-      }
-    }
-    expect([await seqs("after=3"), await seqs("")]).toEqual([[], []]);
-    expect((await call("GET /me", 200)).json.lastEvent).toBe(3);
+  describe("a list and a stream are a 410", () => {
+    test.each([
+      { what: "if the next events are no longer kept", after: 2 },
+      { what: "after an event that never was", after: 4 },
+      { what: "after the highest number of an event", after: Number.MAX_SAFE_INTEGER },
+    ])("$what", async ({ after }) => {
+      await storePlants(3);
+      await forgetStoredEvents();
+
+      await call(`GET /events?after=${after}`, 410);
+      await call(`GET /events?after=${after}`, 410, undefined, asStream);
+    });
   });
 
-  test("there is no silent gap where events were off for a while", async () => {
-    await grow(3);
+  test("a list never passes silently over a time when events were off", async () => {
+    await storePlants(3);
     const off = await openStorage(service.database, { isServing: false, withoutEvents: true });
-    for (const write of [create(), put()]) await off.apply([{ ...write, garden: garden.name }]);
+    await off.apply([create({ garden: garden.name })]);
+    await off.apply([put({ garden: garden.name })]);
     await off.close();
-    await grow(1);
-    expect([await seqs(""), await seqs("after=5")]).toEqual([[1, 2, 3], [6]]);
+    await storePlants(1);
+
+    expect(await listSeqs()).toEqual([1, 2, 3]);
     await call("GET /events?after=3", 410);
+    expect(await listSeqs("after=5")).toEqual([6]);
   });
 
-  test("a stream ends for a listener that falls more than 256 KiB behind, and it resumes", async () => {
-    const [slow, other] = [await listen(), await listen()];
-    const seenByOther = other.take(900);
-    const long = { name: "x".repeat(200), tag: "y".repeat(100) };
-    await call("POST /plants/bulk", 200, Array(900).fill(long));
-    expect(ids(await seenByOther)).toEqual(range(1, 900));
-    const seen = ids(await slow.take(900));
-    expect(seen.length).toBeLessThan(700);
-    const last = seen.at(-1) ?? 0;
-    const resumed = await listen(from(last));
-    expect(ids(await resumed.take(900 - last))).toEqual(range(last + 1, 900));
-    await Promise.all([other.close(), resumed.close()]);
-  });
+  describe("once all events are forgotten", () => {
+    test("a list is empty, from its start or after the last event", async () => {
+      await storePlants(3);
+      await forgetStoredEvents();
 
-  test("a stream ends with its token, and only with that", async () => {
-    const other = await service.makeToken({ user: "ann", garden: garden.name });
-    const staying = await listen(bearer(other));
-    const ending = await listen();
-    await service.revoke(await garden.token());
-    expect(await ending.next()).toBeUndefined();
-    await grow(1);
-    expect(await staying.next()).toMatchObject({ id: 1 });
-    await staying.close();
-  });
+      expect(await listSeqs()).toEqual([]);
+      expect(await listSeqs("after=3")).toEqual([]);
+    });
 
-  test("a token has 64 streams, and one more when one is closed; HEAD opens none", async () => {
-    const readers: EventStreamReader[] = [];
-    // One after the other: at once, they would be a load for a busy PostgreSQL.
-    while (readers.length < 64) readers.push(await listen());
-    const refused = await call("GET /events", 429, undefined, stream);
-    expect(refused.headers.get("Retry-After")).toBe("1");
-    await readers[0]?.close();
-    readers.push(await listen());
-    await Promise.all(readers.map((each) => each.close()));
-    const { feed } = service.parts;
-    // The service learns of it some ticks later.
-    for (let waits = 0; feed.listeners > 0 && waits < 100; waits++) await Bun.sleep(50);
-    expect(feed.listeners).toBe(0);
-    await call("HEAD /events", 200, undefined, stream);
-    expect(feed.listeners).toBe(0);
+    test("/me still has the number of the last event", async () => {
+      await storePlants(3);
+      await forgetStoredEvents();
+
+      expect((await call("GET /me", 200)).json.lastEvent).toBe(3);
+    });
   });
 });
 
 describe("a service without events", () => {
   const { call } = openGarden("SQLite", { events: "off" });
 
-  test("has none, says why, and shows no lastEvent", async () => {
+  test.each([
+    ["a list", {}],
+    ["a stream", asStream],
+  ])("refuses %s, and says how to get them", async (_, headers) => {
     await call("POST /plants", 201, { name: "Fern" });
-    for (const headers of [{}, stream]) {
-      const { json } = await call("GET /events", 404, undefined, headers);
-      expect(json.detail).toContain("PLANTSTORE_EVENTS");
-    }
+
+    const { json } = await call("GET /events", 404, undefined, headers);
+
+    expect(json.detail).toContain("PLANTSTORE_EVENTS");
+  });
+
+  test("shows no lastEvent", async () => {
+    await call("POST /plants", 201, { name: "Fern" });
+
     expect((await call("GET /me", 200)).json).not.toHaveProperty("lastEvent");
   });
 });

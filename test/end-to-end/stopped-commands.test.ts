@@ -1,5 +1,5 @@
 /** Commands that a signal or a failure ends midway: what they say they did is what they did. */
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTerminal, runHere } from "../../testing/command.ts";
@@ -16,8 +16,11 @@ afterAll(async () => {
 
 type Forward = () => Promise<Response>;
 
-/** Passes requests on to the service, except that `onBulk` decides about the nth bulk. */
-function openProxy(onBulk: (nth: number, forward: Forward) => Promise<Response>) {
+/**
+ * Passes requests on to the service. For those with many plants, of which the first is number 1,
+ * `onBulk` decides what happens.
+ */
+function openProxy(onBulk: (bulkNumber: number, forward: Forward) => Promise<Response>) {
   let bulks = 0;
   return Bun.serve({
     port: 0,
@@ -30,178 +33,254 @@ function openProxy(onBulk: (nth: number, forward: Forward) => Promise<Response>)
         const response = await fetch(service.url + pathname + search, init);
         return new Response(await response.text(), response);
       };
-      return pathname.startsWith("/plants/bulk") ? onBulk(++bulks, forward) : forward();
+      if (!pathname.startsWith("/plants/bulk")) return forward();
+      bulks++;
+      return onBulk(bulks, forward);
     },
   });
 }
 
-const lost = () => new Response(null, { status: 502 });
-const silence = () => new Promise<Response>(() => {});
+/** What a proxy sends when it has lost the response of the service. */
+const lostResponse = () => new Response(null, { status: 502 });
 
-/** Rows that go into five requests. The first two have the rows with ids. */
+/** Every third row of the file has an id. */
+const rowsWithIds = 2_000;
+const rows = 6_000;
+
+/**
+ * Writes 6,000 rows, which go into five requests. The first two of these have the 2,000 rows with
+ * ids.
+ */
 function writeRows(name: string): string {
   const path = join(folder.path, name);
-  const rows = Array.from({ length: 6_000 }, (_, index) =>
+  const lines = Array.from({ length: rows }, (_, index) =>
     `${index % 3 === 0 ? index + 1 : ""},Plant ${index} `.padEnd(150, "x"),
   );
-  writeFileSync(path, ["id,name", ...rows].join("\n"));
+  writeFileSync(path, ["id,name", ...lines].join("\n"));
   return path;
 }
 
-/** Runs a command by way of a proxy. Returns what it printed, and how many plants there are then. */
-async function runThrough(
-  user: string,
-  args: readonly string[],
-  onBulk: Parameters<typeof openProxy>[0],
-) {
-  const { run, call } = await openGarden(service, { user });
-  using proxy = openProxy(onBulk);
-  const { exitCode, out, errors } = await run(args, proxy.url.origin);
-  const { plants }: { plants: number } = await (await call("GET /me")).json();
-  return { run, exitCode, errors, counts: JSON.parse(out), plants };
+async function openGardenOf(user: string) {
+  const garden = await openGarden(service, { user });
+  return {
+    ...garden,
+    async countPlants(): Promise<number> {
+      return (await (await garden.call("GET /me")).json()).plants;
+    },
+  };
 }
 
-test("an import that is stopped waits for the request under way, and counts what it adds", async () => {
-  const path = writeRows("waits.csv");
-  const { exitCode, errors, counts, plants } = await runThrough(
-    "waits",
-    ["import", path],
-    async (nth, forward) => {
-      if (nth === 3) process.emit("SIGINT");
+describe("an import that a signal stops", () => {
+  /** Stops it while the third of its five requests is under way. */
+  const openStoppingProxy = () =>
+    openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber === 3) process.emit("SIGINT");
       return forward();
-    },
-  );
-  expect([exitCode, counts]).toEqual([130, { stored: plants, alreadyThere: 0, refused: 0 }]);
-  expect(plants).toBeWithin(3_000, 6_000);
-  expect(errors).toContain(" Run the same import again to go on: no plant is added twice.\n");
-  expect(errors).toEndWith("plantstore: Stopped. Not all rows were sent.\n");
-});
+    });
 
-test("an import that is stopped sends a request without a response once more, and adds nothing twice later", async () => {
-  const path = writeRows("repeats.csv");
-  const { run, exitCode, counts, plants } = await runThrough(
-    "repeats",
-    ["import", path],
-    async (nth, forward) => {
-      if (nth === 3) process.emit("SIGTERM");
-      const response = await forward();
-      return nth === 3 ? lost() : response;
-    },
-  );
-  expect([exitCode, counts]).toEqual([130, { stored: plants, alreadyThere: 0, refused: 0 }]);
-  const rest = { stored: 6_000 - plants, alreadyThere: plants, refused: 0 };
-  expect(await run(["import", path])).toMatchObject({
-    exitCode: 0,
-    out: `${JSON.stringify(rest)}\n`,
+  test("waits for the request under way, and counts what that adds", async () => {
+    const { run, countPlants } = await openGardenOf("waits");
+    using proxy = openStoppingProxy();
+
+    const { exitCode, out, errors } = await run(
+      ["import", writeRows("waits.csv")],
+      proxy.url.origin,
+    );
+
+    const added = await countPlants();
+    expect(exitCode).toBe(130);
+    expect(out).toBe(`{"stored":${added},"alreadyThere":0,"refused":0}\n`);
+    // The third request has ended, and not all five were sent.
+    expect(added).toBeGreaterThanOrEqual(3_000);
+    expect(added).toBeLessThan(rows);
+    expect(errors).toContain(" Run the same import again to go on: no plant is added twice.\n");
+    expect(errors).toEndWith("plantstore: Stopped. Not all rows were sent.\n");
   });
-});
 
-test("an import whose outcome is unknown names both bounds, at once if it is stopped twice", async () => {
-  const { exitCode, errors, counts, plants } = await runThrough(
-    "bounds",
-    ["import", writeRows("bounds.csv")],
-    async (nth, forward) => {
-      if (nth !== 3) return forward();
+  test("sends a request without a response once more, to count what it added", async () => {
+    const { run, countPlants } = await openGardenOf("counts");
+    using proxy = openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber === 3) process.emit("SIGTERM");
+      const response = await forward();
+      return bulkNumber === 3 ? lostResponse() : response;
+    });
+
+    const { exitCode, out } = await run(["import", writeRows("counts.csv")], proxy.url.origin);
+
+    expect(exitCode).toBe(130);
+    expect(out).toBe(`{"stored":${await countPlants()},"alreadyThere":0,"refused":0}\n`);
+  });
+
+  test("adds nothing twice when it is run again, even after a lost response", async () => {
+    const { run, countPlants } = await openGardenOf("repeats");
+    const path = writeRows("repeats.csv");
+    using proxy = openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber === 3) process.emit("SIGTERM");
+      const response = await forward();
+      return bulkNumber === 3 ? lostResponse() : response;
+    });
+    await run(["import", path], proxy.url.origin);
+    const added = await countPlants();
+
+    const { exitCode, out } = await run(["import", path]);
+
+    expect(exitCode).toBe(0);
+    expect(out).toBe(`{"stored":${rows - added},"alreadyThere":${added},"refused":0}\n`);
+    expect(await countPlants()).toBe(rows);
+  });
+
+  test("twice ends at once, and names the least and the most that it added", async () => {
+    const { run, countPlants } = await openGardenOf("bounds");
+    using proxy = openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber !== 3) return forward();
       // npm and `timeout` repeat a signal at once, which means nothing.
       process.emit("SIGINT");
       process.emit("SIGINT");
       await forward();
       setTimeout(() => process.emit("SIGINT"), 1_100);
-      return silence();
-    },
-  );
-  const { stored, storedMax } = counts;
-  expect([exitCode, plants]).toEqual([130, storedMax]);
-  expect(stored).toBeWithin(1, storedMax);
-  const [least, most] = [stored, storedMax].map((count) => count.toLocaleString("en"));
-  expect(errors).toContain(`Added at least ${least}, at most ${most} plants in`);
-});
-
-test("rows whose response was lost were added by this import, or by an earlier one, whichever it was", async () => {
-  const path = writeRows("first.csv");
-  const importOnce = () =>
-    runThrough("first", ["import", path], async (nth, forward) => {
-      const response = await forward();
-      // The third has the first rows without ids.
-      return nth === 3 ? lost() : response;
+      return new Promise<Response>(() => {});
     });
-  expect(await importOnce()).toMatchObject({
-    counts: { stored: 6_000, alreadyThere: 0, refused: 0 },
-    plants: 6_000,
-  });
-  expect(await importOnce()).toMatchObject({
-    counts: { stored: 0, alreadyThere: 6_000, refused: 0 },
-    plants: 6_000,
-  });
-});
 
-test("an import that is stopped among rows that are already there compares what it has sent", async () => {
-  const path = writeRows("known.csv");
-  await runThrough("known", ["import", path], (_, forward) => forward());
-  const { exitCode, counts, plants } = await runThrough(
-    "known",
-    ["import", path],
-    async (nth, forward) => {
-      if (nth === 3) process.emit("SIGINT");
+    const { exitCode, out, errors } = await run(
+      ["import", writeRows("bounds.csv")],
+      proxy.url.origin,
+    );
+
+    const { stored, storedMax } = JSON.parse(out);
+    expect(exitCode).toBe(130);
+    expect(await countPlants()).toBe(storedMax);
+    expect(stored).toBeGreaterThanOrEqual(1);
+    expect(stored).toBeLessThan(storedMax);
+    const least = stored.toLocaleString("en");
+    const most = storedMax.toLocaleString("en");
+    expect(errors).toContain(`Added at least ${least}, at most ${most} plants in`);
+  });
+
+  test("among rows that are already there compares the ones that it has sent", async () => {
+    const { run, countPlants } = await openGardenOf("known");
+    const path = writeRows("known.csv");
+    await run(["import", path]);
+    using proxy = openStoppingProxy();
+
+    const { exitCode, out } = await run(["import", path], proxy.url.origin);
+
+    const { alreadyThere } = JSON.parse(out);
+    expect(exitCode).toBe(130);
+    expect(out).toBe(`{"stored":0,"alreadyThere":${alreadyThere},"refused":0}\n`);
+    // The third request has rows without ids, and isn't the last.
+    expect(alreadyThere).toBeGreaterThan(rowsWithIds);
+    expect(alreadyThere).toBeLessThan(rows);
+    expect(await countPlants()).toBe(rows);
+  });
+
+  test("shows at a terminal that it is stopping", async () => {
+    const { env } = await openGardenOf("watched");
+    const isStopping = Promise.withResolvers<void>();
+    using proxy = openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber === 2) {
+        process.emit("SIGINT");
+        await isStopping.promise;
+      }
       return forward();
-    },
-  );
-  const { alreadyThere } = counts;
-  expect([exitCode, counts]).toEqual([130, { stored: 0, alreadyThere, refused: 0 }]);
-  expect(alreadyThere).toBeWithin(2_001, 6_000);
-  expect(plants).toBe(6_000);
+    });
+    const progressLines: string[] = [];
+    const { terminal, written } = makeTerminal({
+      env: { ...env, PLANTSTORE_URL: proxy.url.origin },
+      draw(line) {
+        progressLines.push(line);
+        if (line === "Stopping…") isStopping.resolve();
+      },
+    });
+
+    const exitCode = await runHere(["import", writeRows("watched.csv")], terminal);
+
+    expect(exitCode).toBe(130);
+    expect(progressLines.slice(-2)).toEqual(["Stopping…", ""]);
+    expect(JSON.parse(written.out)).toMatchObject({ stored: 2_000 });
+  });
 });
 
-test("a terminal shows that an import is stopping", async () => {
-  const { env } = await openGarden(service, { user: "watched" });
-  const isStopping = Promise.withResolvers<void>();
-  const drawn: string[] = [];
-  const draw = (line: string) => {
-    drawn.push(line);
-    if (line === "Stopping…") isStopping.resolve();
-  };
-  using proxy = openProxy(async (nth, forward) => {
-    if (nth !== 2) return forward();
-    process.emit("SIGINT");
-    await isStopping.promise;
-    return forward();
-  });
-  const { terminal, written } = makeTerminal({
-    env: { ...env, PLANTSTORE_URL: proxy.url.origin },
-    draw,
-  });
-  expect(await runHere(["import", writeRows("watched.csv")], terminal)).toBe(130);
-  expect(drawn.slice(-2)).toEqual(["Stopping…", ""]);
-  expect(JSON.parse(written.out)).toMatchObject({ stored: 2_000 });
-});
-
-test("a deletion of many that is stopped says how many it deleted", async () => {
-  const { run } = await openGarden(service, { user: "home" });
-  await fillStore(service.database, 10_001);
-  const { exitCode, errors, counts, plants } = await runThrough(
-    "home",
-    ["plants", "delete", "--search", "Fern", "--yes"],
-    async (nth, forward) => {
-      if (nth === 1) process.emit("SIGINT");
+describe("rows whose response was lost", () => {
+  /** Loses the response to the first rows without ids. */
+  const openLosingProxy = () =>
+    openProxy(async (bulkNumber, forward) => {
       const response = await forward();
-      return nth === 1 ? lost() : response;
-    },
-  );
-  expect([exitCode, counts, plants]).toEqual([130, { deleted: 10_000, missing: 0 }, 1]);
-  expect(errors).toBe("plantstore: Stopped. Not all of these plants were deleted.\n");
-  expect((await run("plants delete --search Fern --yes")).out).toBe('{"deleted":1,"missing":0}\n');
+      return bulkNumber === 3 ? lostResponse() : response;
+    });
+
+  test("count as added if this import added them", async () => {
+    const { run, countPlants } = await openGardenOf("adds");
+    using proxy = openLosingProxy();
+
+    const { out } = await run(["import", writeRows("adds.csv")], proxy.url.origin);
+
+    expect(out).toBe('{"stored":6000,"alreadyThere":0,"refused":0}\n');
+    expect(await countPlants()).toBe(6_000);
+  });
+
+  test("count as already there if an earlier import added them", async () => {
+    const { run, countPlants } = await openGardenOf("added-earlier");
+    const path = writeRows("added-earlier.csv");
+    await run(["import", path]);
+    using proxy = openLosingProxy();
+
+    const { out } = await run(["import", path], proxy.url.origin);
+
+    expect(out).toBe('{"stored":0,"alreadyThere":6000,"refused":0}\n');
+    expect(await countPlants()).toBe(6_000);
+  });
 });
 
-test("a deletion of many that has no response names both bounds", async () => {
-  const names = ["Fern", "Tree fern", "Royal fern"];
-  const { run, call } = await openGarden(service, { user: "unheard" });
-  await call("POST /plants/bulk", { body: JSON.stringify(names.map((name) => ({ name }))) });
-  const { exitCode, counts, plants } = await runThrough(
-    "unheard",
-    ["plants", "delete", "--search", "fern", "--yes"],
-    async () => lost(),
-  );
-  expect([exitCode, counts, plants]).toEqual([6, { deleted: 0, deletedMax: 3, missing: 0 }, 3]);
-  const out = '{"deleted":3,"missing":0}\n';
-  expect(await run("plants delete --search fern --yes")).toEqual({ exitCode: 0, out, errors: "" });
+describe("a deletion of many plants", () => {
+  test("that a signal stops says how many it deleted, even if their response was lost", async () => {
+    const { run, countPlants } = await openGardenOf("home");
+    // One plant more than a request deletes.
+    await fillStore(service.database, 10_001);
+    using proxy = openProxy(async (bulkNumber, forward) => {
+      if (bulkNumber === 1) process.emit("SIGINT");
+      const response = await forward();
+      return bulkNumber === 1 ? lostResponse() : response;
+    });
+
+    const stopped = await run("plants delete --search Fern --yes", proxy.url.origin);
+
+    expect(stopped).toEqual({
+      exitCode: 130,
+      out: '{"deleted":10000,"missing":0}\n',
+      errors: "plantstore: Stopped. Not all of these plants were deleted.\n",
+    });
+    expect(await countPlants()).toBe(1);
+    expect((await run("plants delete --search Fern --yes")).out).toBe(
+      '{"deleted":1,"missing":0}\n',
+    );
+  });
+
+  test("that gets no response names the least and the most that it deleted", async () => {
+    const { run, countPlants } = await openGardenOf("unheard");
+    await run("plants add Fern");
+    await run(["plants", "add", "Tree fern"]);
+    await run(["plants", "add", "Royal fern"]);
+    using proxy = openProxy(async () => lostResponse());
+
+    const { exitCode, out } = await run("plants delete --search fern --yes", proxy.url.origin);
+
+    expect(exitCode).toBe(6);
+    expect(JSON.parse(out)).toEqual({ deleted: 0, deletedMax: 3, missing: 0 });
+    expect(await countPlants()).toBe(3);
+  });
+
+  test("can be run again after it got no response", async () => {
+    const { run } = await openGardenOf("heard-later");
+    await run("plants add Fern");
+    await run(["plants", "add", "Tree fern"]);
+    await run(["plants", "add", "Royal fern"]);
+    using proxy = openProxy(async () => lostResponse());
+    await run("plants delete --search fern --yes", proxy.url.origin);
+
+    expect(await run("plants delete --search fern --yes")).toEqual({
+      exitCode: 0,
+      out: '{"deleted":3,"missing":0}\n',
+      errors: "",
+    });
+  });
 });
