@@ -22,44 +22,43 @@ export function renderReport(results: Results): string {
 }
 
 /**
- * README.md has this sentence, too. The peers run on one thread, so it gives our figures for that.
- * Absent if the run didn't measure all of it.
+ * README.md has these sentences, too, with at most two figures in each. Absent if the run didn't
+ * measure all of it.
  */
 export function renderHeadline(results: Results): string | undefined {
-  const names = ["plant-store", "one-thread", "hono"];
   const figures = ["create", "list-uncached"].flatMap((row) =>
-    names.map((name) => findCell(results, row, name)?.value),
+    ["plant-store", "hono"].map((name) => findCell(results, row, name)?.value),
   );
   if (figures.includes(undefined)) return undefined;
-  const [create, createOne, createHono, list, listOne, listHono] = figures.map(round);
-  return (
-    `On ${results.cores} cores shared with the load generator, version ` +
-    `${results.contenders[0]?.version} creates ${create} durable plants per second (${createOne} on ` +
-    `one thread) and reads ${list} uncached lists of 20 (${listOne}), where Hono with SQLite on the ` +
-    `same runtime creates ${createHono} and reads ${listHono}${describeHonosLead(results)}.`
-  );
+  const [create, createHono, list, listHono] = figures.map(round);
+  return [
+    `It creates ${create} durable plants per second, where Hono with SQLite on the same runtime`,
+    `creates ${createHono}. It reads ${list} uncached lists, where Hono reads ${listHono}.`,
+    ...describeHonosLead(results),
+    `(Version ${results.contenders[0]?.version}, on a machine with ${results.cores} cores.)`,
+  ].join(" ");
 }
 
 /** Where Hono is ahead of us with as many threads, or with one client. */
-function describeHonosLead(results: Results): string {
+function describeHonosLead(results: Results): string[] {
   const places = [
-    { where: "on one thread", own: "one-thread", creates: "create", reads: "list-uncached" },
+    { where: "On one thread", own: "one-thread", creates: "create", reads: "list-uncached" },
     {
-      where: "on one connection",
+      where: "With one client at a time",
       own: "plant-store",
       creates: "create-alone",
       reads: "list-alone",
     },
   ] as const;
-  const leads = places.flatMap(({ where, own, ...rows }) => {
-    const figures = (["creates", "reads"] as const).flatMap((verb) => {
+  return places.flatMap(({ where, own, ...rows }) =>
+    (["creates", "reads"] as const).flatMap((verb) => {
       const hono = findCell(results, rows[verb], "hono")?.value ?? 0;
       const ours = findCell(results, rows[verb], own)?.value ?? 0;
-      return hono > ours ? [`${verb} ${round(hono)} to ${round(ours)}`] : [];
-    });
-    return figures.length > 0 ? [`${where} (${figures.join(", ")})`] : [];
-  });
-  return leads.length > 0 ? `, but is ahead ${leads.join(" and ")}` : "";
+      return hono > ours
+        ? [`${where}, Hono ${verb} ${round(hono)}, and Plant Store ${round(ours)}.`]
+        : [];
+    }),
+  );
 }
 
 /** To hundreds. */
