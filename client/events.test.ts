@@ -85,7 +85,7 @@ test("between two streams there is a pause of two to three seconds", async () =>
   expect(pausesMs).not.toBeEmpty();
 });
 
-test("a stream that leaves an event out is given up, and a page has the event", async () => {
+test("a stream that leaves an event out is given up for a page", async () => {
   const { seen, requests } = await followTwoEvents({
     streams: [`data: ${renderEvent(2)}\n\n`],
     pages: ["[]", `[${renderEvent(1)},${renderEvent(2)}]`],

@@ -1,5 +1,5 @@
 /** The OpenAPI document is valid and complete. Every test of test/contract/ compares with it. */
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import {
   BaseResolver,
@@ -14,6 +14,21 @@ import { bearer, openService } from "./contract/garden.ts";
 
 const service = openService("SQLite", { basePath: "/v1" });
 const document: Document = createOpenApi({ version, basePath: "/v1" });
+const { paths, components } = document;
+
+const fern = JSON.stringify({ name: "Fern" });
+
+/** The parameter of an operation that has this name. */
+function findParameter(operation: Document, name: string): Document {
+  return operation.parameters.find((parameter: Document) => parameter.name === name);
+}
+
+/** Calls `visit` with each object and array of the document. */
+function visitParts(part: Document, visit: (part: Document) => void): void {
+  if (typeof part !== "object" || part === null) return;
+  visit(part);
+  for (const child of Object.values(part)) visitParts(child, visit);
+}
 
 describe("the OpenAPI document", () => {
   test("passes the recommended rules of Redocly", async () => {
@@ -21,145 +36,234 @@ describe("the OpenAPI document", () => {
       extends: ["recommended-strict"],
       rules: { "operation-4xx-response": "error" },
     });
+
     const problems = await lintDocument({
       document: makeDocumentFromString(JSON.stringify(document), "openapi.json"),
       config,
       externalRefResolver: new BaseResolver(),
     });
-    const found = problems.map(({ message, location }) => [message, location[0]?.pointer]);
+
+    const found = problems.map(({ message, location }) => ({
+      message,
+      pointer: location[0]?.pointer,
+    }));
     expect(found).toEqual([]);
   });
 
-  test("is what the service sends, with its version, license and base path", async () => {
-    const sent = await (await service.fetch("GET /openapi.json")).json();
-    expect(sent).toEqual(JSON.parse(JSON.stringify(document)));
-    expect(sent).toMatchObject({
+  test("is what the service sends", async () => {
+    const sent = await service.fetch("GET /openapi.json");
+
+    expect(await sent.json()).toEqual(JSON.parse(JSON.stringify(document)));
+  });
+
+  test("has the service's version, license and base path", () => {
+    expect(document).toMatchObject({
       openapi: "3.1.0",
       info: { version, license: { identifier: "MIT" } },
       servers: [{ url: "/v1" }],
     });
   });
 
-  test("has the problem types that docs/interface.md explains", async () => {
+  test("lists the problem types that docs/interface.md explains", async () => {
     const page = await Bun.file(join(import.meta.dir, "../docs/interface.md")).text();
-    const explained = page.matchAll(/^\| (\d{3}) \| `([\w-]+)` \|/gm);
-    const listed = document.info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm);
-    expect(Array.from(listed, ([, code, status]) => [status, code])).toEqual(
-      Array.from(explained, ([, status, code]) => [status, code]),
-    );
+    const explained = [...page.matchAll(/^\| (\d{3}) \| `([\w-]+)` \|/gm)];
+    const listed = [...document.info.description.matchAll(/^- `([\w-]+)` \((\d+)\)/gm)];
+
+    const explainedTypes = explained.map(([, status, code]) => ({ status, code }));
+    const listedTypes = listed.map(([, code, status]) => ({ status, code }));
+    expect(listedTypes).not.toBeEmpty();
+    expect(listedTypes).toEqual(explainedTypes);
   });
 
-  test("describes exactly the idempotency keys that the service takes", async () => {
-    const token = await service.makeToken({ user: "ann" });
-    const { parameters } = document.paths["/plants"].post;
-    const { schema } = parameters.find(({ name }: Document) => name === "Idempotency-Key");
-    const pattern = new RegExp(schema.pattern);
-    const taken = ["k", 'a"', 'a"b"', "a\\", '"k"', '"a b"', '" "', '"\\""', '"\\\\"'];
-    const refused = ["", "a b", '"', '""', '"a', '"a"b', '"a"b"', '"\\a"', '"\\"', "\u00e9"];
-    for (const length of [255, 256]) {
-      const [bare, escaped] = ["~".repeat(length), '\\"'.repeat(length)];
-      (length === 255 ? taken : refused).push(bare, `"${bare}"`, `"${escaped}"`);
-    }
-    for (const key of [...taken, ...refused]) {
-      const status = taken.includes(key) ? 201 : 400;
-      const body = JSON.stringify({ name: "Fern" });
-      const type = { "Content-Type": "application/json", "Idempotency-Key": key };
-      const headers = { ...type, ...bearer(token) };
-      const reply = await service.fetch("POST /plants?include=id", { body, headers });
-      expect([key, reply.status, pattern.test(key)]).toEqual([key, status, status === 201]);
-    }
-  });
-
-  test("describes a stream of events, of which each fits its schema", async () => {
-    const { content } = document.paths["/events"].get.responses["200"];
-    const { schema } = content["text/event-stream"];
-    const token = await service.makeToken({ user: "bea" });
-    const headers = { ...bearer(token), "Content-Type": "application/json" };
-    await service.fetch("POST /plants", { headers, body: '{"name":"Fern"}' });
-    const accept = { ...bearer(token), Accept: "text/event-stream" };
-    const response = await service.fetch("GET /events?after=0", { headers: accept });
-    let text = "";
-    for await (const chunk of response.body ?? []) {
-      text += new TextDecoder().decode(chunk);
-      if (/^data: .*\n\n/m.test(text)) break;
-    }
-    const [, name, data = ""] = /^event: (.*)\ndata: (.*)\n\n/m.exec(text) ?? [];
-    const event = JSON.parse(data);
-    expect([event.type, event.user]).toEqual([name, "bea"]);
-    const api = new ApiDocument(document);
-    api.validate(api.document.components.schemas.EventStream, [event]);
-    expect(schema.$ref).toEndWith("/EventStream");
-    expect(document.paths["/events"].get.description).toContain(`event: ${name}\ndata: {"seq":`);
-  });
-
-  test("closes no list of values that may grow: only scopes, orders and what to include", () => {
-    const closed: string[][] = [];
-    const look = (part: Document): void => {
-      if (typeof part !== "object" || part === null) return;
-      if ("enum" in part) closed.push(part.enum);
-      for (const each of Object.values(part)) look(each);
-    };
-    look(document);
-    const names = new Set(closed.map((values) => values.join()));
-    expect([...names].toSorted()).toEqual(["asc,desc", "id", "read,write"]);
-    const { Event, Problem, Result } = document.components.schemas;
-    const types = ["plant.created", "plant.replaced", "plant.deleted"];
-    expect(Event.properties.type.examples).toEqual(types);
-    for (const type of types) expect(Event.properties.type.description).toContain(`\`${type}\``);
-    expect(Result.properties.status.examples).toEqual([201, 409, 422, 507]);
-    expect(Problem.properties.type.examples).toContain("urn:plantstore:problem:gone");
-  });
-
-  test("describes which searches are blank, as the service takes them", async () => {
-    const { parameters } = document.paths["/plants"].get;
-    const { schema, description } = parameters.find(({ name }: Document) => name === "q");
-    const headers = bearer(await service.makeToken({ user: "cleo" }));
-    for (const [q, status] of [
-      ["fern", 200],
-      ["´ fern", 200],
-      ["", 400],
-      [" \t", 400],
-      ["\u0085", 400],
-    ] as const) {
-      const reply = await service.fetch(`GET /plants?q=${encodeURIComponent(q)}`, { headers });
-      const fits = q.length >= schema.minLength && new RegExp(schema.pattern).test(q);
-      expect([q, reply.status, fits]).toEqual([q, status, status === 200]);
-    }
-    // No pattern knows all accents.
-    expect((await service.fetch("GET /plants?q=´", { headers })).status).toBe(400);
-    expect(description).toContain("`´`");
-  });
-
-  test("groups its operations, and has bounds for what is bounded", () => {
-    const { paths, tags, components } = document;
-    const groups = new Map<string, string[]>(tags.map(({ name }: Document) => [name, []]));
+  test("groups its operations", () => {
+    const groups: Record<string, string[]> = {};
+    for (const { name } of document.tags) groups[name] = [];
     for (const path of Object.values<Document>(paths)) {
       for (const { operationId, tags } of Object.values<Document>(path)) {
-        groups.get(tags.join())?.push(operationId);
+        groups[tags.join()]?.push(operationId);
       }
     }
-    expect(Object.fromEntries(groups)).toEqual({
+
+    expect(groups).toEqual({
       plants: ["createPlant", "listPlants", "getPlant", "putPlant", "patchPlant", "deletePlant"],
       bulk: ["createPlants", "updatePlants", "deletePlants"],
       tags: ["listTags"],
       events: ["listEvents"],
       token: ["getMe"],
     });
+  });
+
+  test("has bounds for what is bounded", () => {
     const { Deletions, Updates, EventList, Me } = components.schemas;
-    for (const { properties } of [Deletions, Updates]) {
-      expect(properties.missing.maxItems).toBe(10_000);
-    }
+
+    expect(Deletions.properties.missing.maxItems).toBe(10_000);
+    expect(Updates.properties.missing.maxItems).toBe(10_000);
     expect(EventList.maxItems).toBe(1_000);
     expect(Me.properties.garden).toMatchObject({ minLength: 1, maxLength: 255 });
   });
 
   test("has examples that fit its own schemas", () => {
     const api = new ApiDocument(document);
-    const check = (part: Document): void => {
-      if (typeof part !== "object" || part === null) return;
-      if (part.schema && "example" in part) api.validate(part.schema, part.example);
-      for (const each of Object.values(part)) check(each);
+    let examplesCount = 0;
+
+    visitParts(api.document, (part) => {
+      if (!part.schema || !("example" in part)) return;
+      examplesCount++;
+      api.validate(part.schema, part.example);
+    });
+
+    expect(examplesCount).toBeGreaterThan(0);
+  });
+});
+
+describe("for an idempotency key, the OpenAPI document", () => {
+  let token: string;
+  beforeAll(async () => {
+    token = await service.makeToken({ user: "ann" });
+  });
+
+  const { schema } = findParameter(paths["/plants"].post, "Idempotency-Key");
+  const documented = new RegExp(schema.pattern);
+
+  async function createWithKey(key: string): Promise<number> {
+    const headers = {
+      ...bearer(token),
+      "Content-Type": "application/json",
+      "Idempotency-Key": key,
     };
-    check(api.document);
+    const { status } = await service.fetch("POST /plants?include=id", { body: fern, headers });
+    return status;
+  }
+
+  test.each(["k", 'a"', 'a"b"', "a\\", '"k"', '"a b"', '" "', '"\\""', '"\\\\"'])(
+    "allows %j, as the service does",
+    async (key) => {
+      expect(await createWithKey(key)).toBe(201);
+      expect(key).toMatch(documented);
+    },
+  );
+
+  test.each(["", "a b", '"', '""', '"a', '"a"b', '"a"b"', '"\\a"', '"\\"', "\u00e9"])(
+    "forbids %j, as the service does",
+    async (key) => {
+      expect(await createWithKey(key)).toBe(400);
+      expect(key).not.toMatch(documented);
+    },
+  );
+
+  test.each([
+    { form: "a bare key", write: (length: number) => "~".repeat(length) },
+    { form: "a quoted key", write: (length: number) => `"${"~".repeat(length)}"` },
+    { form: "a key of escaped quotes", write: (length: number) => `"${'\\"'.repeat(length)}"` },
+  ])("allows $form of 255 characters and no more, as the service does", async ({ write }) => {
+    expect(await createWithKey(write(255))).toBe(201);
+    expect(write(255)).toMatch(documented);
+
+    expect(await createWithKey(write(256))).toBe(400);
+    expect(write(256)).not.toMatch(documented);
+  });
+});
+
+describe("for a stream of events, the OpenAPI document", () => {
+  const operation = paths["/events"].get;
+  /** The first event of a stream, as it is sent. */
+  let sent: { type: string; data: string };
+
+  beforeAll(async () => {
+    const token = bearer(await service.makeToken({ user: "bea" }));
+    await service.fetch("POST /plants", {
+      headers: { ...token, "Content-Type": "application/json" },
+      body: fern,
+    });
+    const response = await service.fetch("GET /events?after=0", {
+      headers: { ...token, Accept: "text/event-stream" },
+    });
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (/^data: .*\n\n/m.test(text)) break;
+    }
+    const [, type = "", data = ""] = /^event: (.*)\ndata: (.*)\n\n/m.exec(text) ?? [];
+    sent = { type, data };
+  });
+
+  test("has a schema, which an event that is sent fits", () => {
+    const { schema } = operation.responses["200"].content["text/event-stream"];
+    expect(schema.$ref).toEndWith("/EventStream");
+
+    const event = JSON.parse(sent.data);
+    expect(event.type).toBe(sent.type);
+    expect(event.user).toBe("bea");
+    const api = new ApiDocument(document);
+    api.validate(api.document.components.schemas.EventStream, [event]);
+  });
+
+  test("shows the lines of an event as they are sent", () => {
+    expect(sent.data).toStartWith('{"seq":');
+    expect(operation.description).toContain(`event: ${sent.type}\ndata: {"seq":`);
+  });
+});
+
+describe("for lists of values, the OpenAPI document", () => {
+  test("closes only scopes, orders and what to include, which will not grow", () => {
+    const closed = new Set<string>();
+    visitParts(document, (part) => {
+      if ("enum" in part) closed.add(part.enum.join());
+    });
+
+    expect([...closed].toSorted()).toEqual(["asc,desc", "id", "read,write"]);
+  });
+
+  test("explains the types of events, and has them as examples", () => {
+    const { type } = components.schemas.Event.properties;
+
+    expect(type.examples).toEqual(["plant.created", "plant.replaced", "plant.deleted"]);
+    expect(type.description).toContain("`plant.created`");
+    expect(type.description).toContain("`plant.replaced`");
+    expect(type.description).toContain("`plant.deleted`");
+  });
+
+  test("has the statuses of a bulk's results as examples", () => {
+    const { status } = components.schemas.Result.properties;
+
+    expect(status.examples).toEqual([201, 409, 422, 507]);
+  });
+
+  test("has types of problems as examples", () => {
+    const { type } = components.schemas.Problem.properties;
+
+    expect(type.examples).toContain("urn:plantstore:problem:gone");
+  });
+});
+
+describe("for a search, the OpenAPI document", () => {
+  let headers: Record<string, string>;
+  beforeAll(async () => {
+    headers = bearer(await service.makeToken({ user: "cleo" }));
+  });
+
+  const { schema, description } = findParameter(paths["/plants"].get, "q");
+  const fitsSchema = (words: string) =>
+    words.length >= schema.minLength && new RegExp(schema.pattern).test(words);
+  const search = async (words: string) =>
+    (await service.fetch(`GET /plants?q=${encodeURIComponent(words)}`, { headers })).status;
+
+  test.each(["fern", "´ fern"])("allows the words %j, as the service does", async (words) => {
+    expect(await search(words)).toBe(200);
+    expect(fitsSchema(words)).toBe(true);
+  });
+
+  test.each(["", " \t", "\u0085"])(
+    "forbids the blank words %j, as the service does",
+    async (words) => {
+      expect(await search(words)).toBe(400);
+      expect(fitsSchema(words)).toBe(false);
+    },
+  );
+
+  test("says that words of accents only are refused, because no pattern knows them all", async () => {
+    expect(await search("´")).toBe(400);
+    expect(description).toContain("`´`");
   });
 });

@@ -30,7 +30,7 @@ describe("a CSV file", () => {
     ]);
   });
 
-  test("may have a byte order mark, CRLF, and no line break at its end", () => {
+  test("may have a byte order mark, CRLF and blank lines", () => {
     expect(readAll("csv", "\uFEFFTag,ID, name\r\nshade,7,Fern\r\n\r\n,,盆栽")).toEqual([
       { line: 2, draft: { name: "Fern", tag: "shade", id: 7n } },
       { line: 4, draft: { name: "盆栽", tag: "" } },
@@ -231,13 +231,13 @@ test.each<{ kind: string; bytes: Buffer; message: string }>([
 });
 
 describe("a file of JSON Lines", () => {
-  test("keeps every digit of an id, even next to a name that looks like one", () => {
+  test("keeps every digit of an id, even beside a name like an id", () => {
     expect(readAll("jsonl", '{"id":-9223372036854775808,"name":"\\"id\\":1"}\n')).toEqual([
       { line: 1, draft: { id: -(2n ** 63n), name: '"id":1' } },
     ]);
   });
 
-  test("may have a byte order mark, CRLF, blank lines, and no line break at its end", () => {
+  test("may have a byte order mark, CRLF and blank lines", () => {
     expect(readAll("jsonl", '\uFEFF{"name":"Fern"}\r\n\n{"name":"盆栽","tag":"1"}')).toEqual([
       { line: 1, draft: { name: "Fern" } },
       { line: 3, draft: { name: "盆栽", tag: "1" } },

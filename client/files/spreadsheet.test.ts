@@ -1,4 +1,4 @@
-/** Which cells a spreadsheet may have rewritten, and which somebody must have edited. */
+/** Which cells a spreadsheet may have rewritten, and which a person must have edited. */
 import { expect, test } from "bun:test";
 import { isComputable, isSameCell } from "./spreadsheet.ts";
 
@@ -54,7 +54,7 @@ test.each([
   [".", ","],
   ["e", "0"],
   ["-", "0"],
-])("somebody has edited %j if it's %j", (before, after) => {
+])("a spreadsheet doesn't write %j as %j, so a person did", (before, after) => {
   expect(isSameCell(before, after)).toBe(false);
 });
 

@@ -36,7 +36,8 @@ function problemResponse(status: number, code: string): Response {
   return Response.json({ type, detail: "As it says." }, { status, headers });
 }
 
-test("a changed plant is reported as it was and as it is, so that it can be undone", async () => {
+// So that people can undo it.
+test("a changed plant is reported as it was and as it is", async () => {
   const { changed } = await updateFern([plantResponse("shade"), plantResponse("hall")]);
 
   expect(changed).toEqual([
@@ -47,7 +48,7 @@ test("a changed plant is reported as it was and as it is, so that it can be undo
   ]);
 });
 
-describe("a change whose response was lost before somebody else changed the plant", () => {
+describe("a change whose response was lost before another user changed the plant", () => {
   const updateWithLostResponse = () =>
     updateFern([
       plantResponse("shade"),

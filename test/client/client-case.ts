@@ -11,24 +11,37 @@ interface ClientWorld {
 
 type ClientCase = (world: ClientWorld & { readonly store: PlantStore }) => Promise<void>;
 
-/** By their names, which are sentences about the client. */
+/** By their names, which go on after "the client". */
 export type ClientCases = Readonly<Record<string, ClientCase>>;
 
+/** A client of the service at `url`. */
 export function openStore(world: ClientWorld, options: Partial<PlantStoreOptions> = {}) {
   return new PlantStore({ ...world, ...options });
 }
 
-export const runCase = (run: ClientCase, world: ClientWorld): Promise<void> =>
-  run({ ...world, store: openStore(world) });
+export function runCase(run: ClientCase, world: ClientWorld): Promise<void> {
+  return run({ ...world, store: openStore(world) });
+}
+
+/** `url` is the service's own address, and `store` is a client that goes through the proxy. */
+interface ProxiedWorld extends ClientWorld {
+  readonly store: PlantStore;
+  readonly proxy: FaultyProxy;
+}
 
 /** A case whose client reaches the service through a proxy that breaks connections. */
 export function proxied(
-  run: (store: PlantStore, proxy: FaultyProxy, world: ClientWorld) => Promise<void>,
+  run: (world: ProxiedWorld) => Promise<void>,
   options: Partial<PlantStoreOptions> = {},
 ): ClientCase {
   return async (world) => {
     const proxy = await FaultyProxy.open(world.url);
-    await run(openStore(world, { ...options, url: proxy.url }), proxy, world).finally(proxy.close);
+    const store = openStore(world, { ...options, url: proxy.url });
+    try {
+      await run({ ...world, store, proxy });
+    } finally {
+      proxy.close();
+    }
   };
 }
 
@@ -53,4 +66,7 @@ export async function failure<Kind extends Error>(
   return error;
 }
 
-export const problemOf = (call: Promise<unknown>) => failure(call, PlantStoreProblem);
+/** The problem that it fails with: the service refused it, or something else responded. */
+export function problemOf(call: Promise<unknown>): Promise<PlantStoreProblem> {
+  return failure(call, PlantStoreProblem);
+}

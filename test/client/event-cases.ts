@@ -1,45 +1,78 @@
 /** The client and a garden's events: pages, streams, and what breaks streams. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PlantEvent } from "../../client/plant-store.ts";
+import type { PlantDraft, PlantEvent } from "../../client/plant-store.ts";
 import { type ClientCases, failure, openStore, proxied } from "./client-case.ts";
 
-const range = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, index) => from + index);
-const drafts = (count: number) => range(1, count).map((number) => ({ name: `Plant ${number}` }));
+/** The integers from the first to the last. */
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+function makeDrafts(count: number): PlantDraft[] {
+  return range(1, count).map((number) => ({ name: `Plant ${number}` }));
+}
 
 /** The next event; then the loop is left. */
-export async function next(events: AsyncIterable<PlantEvent>) {
+export async function next(events: AsyncIterable<PlantEvent>): Promise<PlantEvent> {
   for await (const event of events) return event;
   return assert.fail("The events ended.");
 }
 
 export const eventCases: ClientCases = {
-  async "shows what happened, page by page, with exact ids"({ store }) {
-    const id = 2n ** 53n + 1n;
-    await store.create({ id, name: '"id":1', tag: "shade" });
-    await store.put(id, { name: "Fern" });
-    await store.delete(id);
-    const first = await store.eventPage({ limit: 1 });
+  async "shows an event with all its fields, and the exact id of its plant"({ store }) {
+    const plant = { id: 2n ** 53n + 1n, name: '"id":1', tag: "shade" };
+    await store.create(plant);
+
+    const { events } = await store.eventPage();
+
     const { user } = await store.me();
-    const at = first.events[0]?.at ?? "";
-    const plant = { id, name: '"id":1', tag: "shade" };
-    const created = { seq: 1, type: "plant.created", at, user, plant };
-    assert.deepEqual(first, { events: [created], next: 1 });
-    const { events, next } = await store.eventPage({ after: 1 });
-    const others = events.map(({ seq, type }) => `${seq} ${type}`);
-    assert.deepEqual([next, others], [undefined, ["2 plant.replaced", "3 plant.deleted"]]);
-    assert.equal((await store.me()).lastEvent, 3);
+    const at = events[0]?.at ?? "";
+    assert.equal(new Date(at).toISOString(), at);
+    assert.deepEqual(events, [{ seq: 1, type: "plant.created", at, user, plant }]);
   },
 
-  async "follows events from a number on: what is kept, then what happens"({ store }) {
-    await store.createMany(drafts(1_500));
+  async "shows events page by page"({ store }) {
+    await store.create({ id: 7, name: "Fern" });
+    await store.put(7, { name: "Royal fern" });
+    await store.delete(7);
+
+    const first = await store.eventPage({ limit: 1 });
+    assert.deepEqual(
+      first.events.map(({ seq, type }) => ({ seq, type })),
+      [{ seq: 1, type: "plant.created" }],
+    );
+    assert.equal(first.next, 1);
+
+    const last = await store.eventPage({ after: first.next });
+    assert.deepEqual(
+      last.events.map(({ seq, type }) => ({ seq, type })),
+      [
+        { seq: 2, type: "plant.replaced" },
+        { seq: 3, type: "plant.deleted" },
+      ],
+    );
+    assert.equal(last.next, undefined);
+  },
+
+  async "knows the number of a garden's last event"({ store }) {
+    await store.create({ id: 7, name: "Fern" });
+    await store.delete(7);
+
+    assert.equal((await store.me()).lastEvent, 2);
+  },
+
+  async "follows events after a number: what is kept, then what happens"({ store }) {
+    await store.createMany(makeDrafts(1_500));
     const seen: number[] = [];
+
     for await (const { seq } of store.events({ after: 2 })) {
-      // Once all that is kept is here, so the rest comes by the stream.
-      if (seen.push(seq) === 1_498) void store.createMany(drafts(30));
+      seen.push(seq);
+      // All that is kept is here, so the rest comes by the stream.
+      if (seq === 1_500) void store.createMany(makeDrafts(30));
       if (seq === 1_530) break;
     }
+
     assert.deepEqual(seen, range(3, 1_530));
   },
 
@@ -49,36 +82,44 @@ export const eventCases: ClientCases = {
     const following = next(store.events()).then((event) => {
       seen = event;
     });
-    // At some point after it asked for the last number.
+
+    // One of these comes after the client has asked for the last number.
     while (!seen) {
       await store.create({ name: "Fern" });
       await sleep(50);
     }
+
     await following;
     assert.equal(seen.plant.name, "Fern");
   },
 
   "yields each event once and in order, however often streams break": proxied(
-    async (store, proxy, world) => {
-      const writer = openStore(world);
+    async ({ store, proxy, url, token }) => {
+      const writer = openStore({ url, token });
       const seen: number[] = [];
-      await writer.createMany(drafts(10));
+      await writer.createMany(makeDrafts(10));
+
       for await (const { seq } of store.events({ after: 0 })) {
         seen.push(seq);
         if (seq === 40) break;
-        if (seq % 10 !== 0) continue;
+        const hasSeenAll = seq % 10 === 0;
+        if (!hasSeenAll) continue;
+        // Once, the next connections break, too.
         if (seq === 20) proxy.breakNext("after", "midway");
         proxy.cut();
-        await writer.createMany(drafts(10));
+        await writer.createMany(makeDrafts(10));
       }
+
       assert.deepEqual(seen, range(1, 40));
     },
   ),
 
-  async "ends events with the signal's reason, whatever it waits for"({ store }) {
+  async "ends events with the signal's reason while it waits for one"({ store }) {
     const controller = new AbortController();
     const waiting = next(store.events({ after: 0, signal: controller.signal }));
+
     setTimeout(() => controller.abort(new RangeError("enough")), 50);
+
     assert.equal((await failure(waiting, RangeError)).message, "enough");
   },
 };

@@ -23,7 +23,14 @@ export function openScriptedService(...script: ScriptedAnswer[]) {
     },
   });
   const close = () => server.stop(true);
-  return { url: `http://127.0.0.1:${server.port}`, requests, close };
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    requests,
+    /** The values that the requests had for a header, in order. */
+    sentHeaders: (name: string) => requests.map(({ headers }) => headers.get(name)),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 export function problemAnswer(

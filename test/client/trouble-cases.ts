@@ -1,121 +1,250 @@
 /** The client when connections break, and when responses are late or lost. */
 import assert from "node:assert/strict";
-import { PlantStoreUnreachable } from "../../client/plant-store.ts";
+import { type PlantStore, PlantStoreUnreachable } from "../../client/plant-store.ts";
+import type { FaultyProxy } from "../../testing/faulty-proxy.ts";
 import { type ClientCases, collect, failure, openStore, proxied } from "./client-case.ts";
 
-/** No response, until the request is given up. */
+/** A `fetch` that gets no response until the request is given up. */
 const staySilent = (_url: string, { signal }: RequestInit) =>
-  new Promise<Response>((_, reject) => {
+  new Promise<Response>((_resolve, reject) => {
     signal?.addEventListener("abort", () => reject(signal.reason));
   });
 
-export const troubleCases: ClientCases = {
-  "creates each plant once, whichever way connections break": proxied(async (store, proxy) => {
-    for (const breakage of ["before", "after", "midway"] as const) {
-      for (let round = 0; round < 2; round++) {
-        proxy.breakNext(breakage);
-        const created = await store.create({ name: `${breakage} ${round}` });
-        assert.equal(created.replayed, breakage !== "before");
-        // On a connection that has served before, too.
-        await store.create({ name: `not ${breakage} ${round}` });
-      }
-    }
-    proxy.breakNext("before", "after", "midway", "before");
-    await store.create({ name: "a series" });
-    const names = (await collect(store.list())).map(({ name }) => name);
-    assert.deepEqual([names.length, new Set(names).size], [13, 13]);
+/** Creates plants on connections that break like this, and on the next ones: each is there once. */
+async function createTwiceOnBroken(
+  { store, proxy }: { store: PlantStore; proxy: FaultyProxy },
+  breakage: "before" | "after" | "midway",
+): Promise<void> {
+  for (const round of ["first", "second"]) {
+    proxy.breakNext(breakage);
+    const created = await store.create({ name: `${round}, ${breakage}` });
+    // Only if the first request was lost, the second one creates the plant.
+    assert.equal(created.replayed, breakage !== "before");
+    // This connection has served before when it breaks in the second round.
+    await store.create({ name: `${round}, not broken` });
+  }
+  const names = (await collect(store.list())).map(({ name }) => name);
+  assert.deepEqual(names, [
+    `first, ${breakage}`,
+    "first, not broken",
+    `second, ${breakage}`,
+    "second, not broken",
+  ]);
+}
+
+/** Reads and updates a plant on connections that break like this. */
+async function updateOnBroken(
+  { store, proxy }: { store: PlantStore; proxy: FaultyProxy },
+  breakage: "before" | "after" | "midway",
+): Promise<void> {
+  await store.put(7, { name: "Fern" });
+
+  proxy.breakNext(breakage);
+  const { etag } = await store.get(7);
+  proxy.breakNext(breakage);
+  const updated = await store.update(7, { name: "Royal fern" }, { ifMatch: etag });
+
+  assert.equal(updated.name, "Royal fern");
+}
+
+const brokenConnectionCases: ClientCases = {
+  "creates a plant once if the request is lost": proxied((world) =>
+    createTwiceOnBroken(world, "before"),
+  ),
+
+  "creates a plant once if the response is lost": proxied((world) =>
+    createTwiceOnBroken(world, "after"),
+  ),
+
+  "creates a plant once if the response is cut off": proxied((world) =>
+    createTwiceOnBroken(world, "midway"),
+  ),
+
+  "creates a plant once, even if four connections break one after the other": proxied(
+    async ({ store, proxy }) => {
+      proxy.breakNext("before", "after", "midway", "before");
+
+      await store.create({ name: "Fern" });
+
+      assert.equal((await store.me()).plants, 1);
+    },
+  ),
+
+  "updates a plant by its ETag if the request is lost": proxied((world) =>
+    updateOnBroken(world, "before"),
+  ),
+
+  "updates a plant by its ETag if the response is lost": proxied((world) =>
+    updateOnBroken(world, "after"),
+  ),
+
+  "updates a plant by its ETag if the response is cut off": proxied((world) =>
+    updateOnBroken(world, "midway"),
+  ),
+
+  "doesn't confirm a deletion whose response was lost": proxied(async ({ store, proxy }) => {
+    await store.put(7, { name: "Fern" });
+
+    proxy.breakNext("after");
+
+    assert.deepEqual(await store.delete(7), { confirmed: false });
   }),
 
-  "changes and deletes a plant once, and says if a deletion is not confirmed": proxied(
-    async (store, proxy) => {
-      await store.put(7, { name: "first" });
-      for (const breakage of ["before", "after", "midway"] as const) {
-        proxy.breakNext(breakage);
-        const { etag } = await store.get(7);
-        proxy.breakNext(breakage);
-        const { name } = await store.update(7, { name: breakage }, { ifMatch: etag });
-        assert.equal(name, breakage);
-      }
-      proxy.breakNext("after");
-      assert.deepEqual(await store.delete(7), { confirmed: false });
-      proxy.breakNext("after");
-      assert.equal((await store.put(7, { name: "Fern" }, { ifNoneMatch: "*" })).created, false);
+  "confirms a deletion if the request was lost and sent again": proxied(
+    async ({ store, proxy }) => {
+      await store.put(7, { name: "Fern" });
+
       proxy.breakNext("before");
+
       assert.deepEqual(await store.delete(7), { confirmed: true });
     },
   ),
 
-  "tries again when no response comes in time or at all, then gives up and says why": proxied(
-    async (store, proxy, world) => {
+  "takes a plant that it put before a response was lost for its own": proxied(
+    async ({ store, proxy }) => {
+      proxy.breakNext("after");
+
+      // The second try gets a 412, so nobody can say that it was created.
+      const put = await store.put(7, { name: "Fern" }, { ifNoneMatch: "*" });
+
+      assert.equal(put.created, false);
+    },
+  ),
+};
+
+const lateResponseCases: ClientCases = {
+  "tries again without a response in time, then gives up and says why": proxied(
+    async ({ store }) => {
       const error = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+
       assert.equal(error.tries, 2);
       assert.match(error.message, /no response within 50 ms/);
-      proxy.close();
-      for (const host of ["127.0.0.1", "localhost"]) {
-        const url = proxy.url.replace("127.0.0.1", host);
-        const closed = openStore(world, { url, retries: 1 });
-        const refused = await failure(closed.delete(1), PlantStoreUnreachable);
-        assert.match(refused.message, /ECONNREFUSED/);
-      }
     },
     { fetch: staySilent, timeoutMs: 50, retries: 1 },
   ),
 
-  "gives up at its deadline, however many retries are left": proxied(
-    async (store, proxy) => {
-      proxy.isSilent = true;
-      const late = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
-      assert.match(late.message, /in [12] tries: no response within \d+ ms$/);
+  "says that the connection was refused, for an address and for a name": proxied(
+    async ({ proxy, token }) => {
       proxy.close();
-      await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+
+      const byAddress = openStore({ url: proxy.url, token }, { retries: 1 });
+      const byName = openStore(
+        { url: proxy.url.replace("127.0.0.1", "localhost"), token },
+        { retries: 1 },
+      );
+
+      const atAddress = await failure(byAddress.delete(1), PlantStoreUnreachable);
+      assert.match(atAddress.message, /ECONNREFUSED/);
+      const atName = await failure(byName.delete(1), PlantStoreUnreachable);
+      assert.match(atName.message, /ECONNREFUSED/);
+    },
+  ),
+
+  "gives up at its deadline if no response comes, however many retries are left": proxied(
+    async ({ store, proxy }) => {
+      proxy.isSilent = true;
+
+      const error = await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+
+      assert.match(error.message, /in [12] tries: no response within \d+ ms$/);
     },
     // Two tries and the pauses after them take at least 350 ms.
     { deadlineMs: 300, timeoutMs: 100, retries: 1_000 },
   ),
 
-  "has its own timeout, deadline and retries for a call, if they are given": proxied(
-    async (store, proxy) => {
-      proxy.isSilent = true;
-      const short = await failure(store.me({ timeoutMs: 50, retries: 1 }), PlantStoreUnreachable);
-      assert.match(short.message, /in 2 tries: no response within 50 ms$/);
-      const options = { deadlineMs: 60, retries: 0 };
-      const calls = [
-        store.create({ name: "Fern" }, options),
-        store.createMany([{ name: "Fern" }], options),
-        store.get(7, options),
-        store.find(7, options),
-        store.put(7, { name: "Fern" }, options),
-        store.update(7, { name: "Fern" }, options),
-        store.updateMany([7], { name: "Fern" }, options),
-        store.delete(7, options),
-        store.deleteMany([7], options),
-        store.page(options),
-        store.eventPage(options),
-        ...[store.list(options), store.pages(options), store.tags(options)].map(collect<unknown>),
-        ...[{ after: 0 }, {}].map((from) => collect(store.events({ ...from, ...options }))),
-      ];
-      for (const error of await Promise.all(calls.map((call) => failure(call, Error)))) {
-        assert.match(error.message, /in 1 tries: no response within [56]\d ms$/);
-      }
+  "gives up at its deadline if connections are refused, however many retries are left": proxied(
+    async ({ store, proxy }) => {
+      proxy.close();
+
+      await failure(store.create({ name: "Fern" }), PlantStoreUnreachable);
+    },
+    { deadlineMs: 300, timeoutMs: 100, retries: 1_000 },
+  ),
+
+  "takes a timeout and retries for one call": proxied(async ({ store, proxy }) => {
+    proxy.isSilent = true;
+
+    const error = await failure(store.me({ timeoutMs: 50, retries: 1 }), PlantStoreUnreachable);
+
+    assert.match(error.message, /in 2 tries: no response within 50 ms$/);
+  }),
+
+  "takes a deadline and retries for each of its calls": proxied(async ({ store, proxy }) => {
+    proxy.isSilent = true;
+    const options = { deadlineMs: 60, retries: 0 };
+
+    const calls = [
+      store.create({ name: "Fern" }, options),
+      store.createMany([{ name: "Fern" }], options),
+      store.get(7, options),
+      store.find(7, options),
+      store.put(7, { name: "Fern" }, options),
+      store.update(7, { name: "Fern" }, options),
+      store.updateMany([7], { name: "Fern" }, options),
+      store.delete(7, options),
+      store.deleteMany([7], options),
+      store.page(options),
+      collect(store.list(options)),
+      collect(store.pages(options)),
+      collect(store.tags(options)),
+      store.eventPage(options),
+      collect(store.events(options)),
+      collect(store.events({ after: 0, ...options })),
+    ];
+
+    const errors = await Promise.all(calls.map((call) => failure<Error>(call, Error)));
+    for (const { message } of errors) {
+      assert.match(message, /in 1 tries: no response within [56]\d ms$/);
+    }
+  }),
+};
+
+/** Aborts the call soon after it began. Returns the error that it fails with. */
+async function abortSoon(
+  call: (signal: AbortSignal) => Promise<unknown>,
+  reason: RangeError,
+): Promise<RangeError> {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 50);
+  return failure(call(controller.signal), RangeError);
+}
+
+const abortCases: ClientCases = {
+  "stops at once when it was aborted before it began": proxied(async ({ store, proxy }) => {
+    const reason = new RangeError("enough");
+
+    const call = store.create({ name: "Fern" }, { signal: AbortSignal.abort(reason) });
+
+    assert.equal(await failure(call, RangeError), reason);
+    assert.equal(proxy.connections, 0);
+  }),
+
+  "stops at once when it is aborted while it waits for a response": proxied(
+    async ({ store, proxy }) => {
+      const reason = new RangeError("enough");
+      proxy.breakNext("silent");
+
+      const error = await abortSoon((signal) => store.delete(1, { signal }), reason);
+
+      assert.equal(error, reason);
     },
   ),
 
-  "stops at once when it is aborted: before, during and between tries": proxied(
-    async (store, proxy) => {
+  "stops at once when it is aborted between tries": proxied(
+    async ({ store, proxy }) => {
       const reason = new RangeError("enough");
-      const before = store.create({ name: "Fern" }, { signal: AbortSignal.abort(reason) });
-      assert.equal(await failure(before, RangeError), reason);
-      const abortSoon = async () => {
-        const controller = new AbortController();
-        setTimeout(() => controller.abort(reason), 50);
-        const deletion = store.delete(1, { signal: controller.signal });
-        assert.equal(await failure(deletion, RangeError), reason);
-      };
-      proxy.breakNext("silent");
-      await abortSoon();
       proxy.close();
-      await abortSoon();
+
+      const error = await abortSoon((signal) => store.delete(1, { signal }), reason);
+
+      assert.equal(error, reason);
     },
     { retries: 1_000 },
   ),
+};
+
+export const troubleCases: ClientCases = {
+  ...brokenConnectionCases,
+  ...lateResponseCases,
+  ...abortCases,
 };

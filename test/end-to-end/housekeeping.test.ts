@@ -1,106 +1,178 @@
 /** What the service does besides serving requests: periodic tasks, and metrics of the storage. */
-import { expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { Authenticator } from "../../src/auth/authenticator.ts";
 import { issueToken } from "../../src/auth/opaque-token.ts";
 import { openStorage } from "../../src/storage/open.ts";
+import { makePlace, type Place } from "../../testing/audited-store.ts";
 import { fillStore } from "../../testing/filled-store.ts";
-import { makeDatabase } from "../../testing/postgres-server.ts";
 import { readMetric, serveHere, startService, waitFor } from "../../testing/running-service.ts";
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { create } from "../../testing/tested-storage.ts";
 import { engines } from "../contract/garden.ts";
 
-const weekMs = 7 * 86_400_000;
+const fern = '{"name":"Fern"}';
+const minuteMs = 60_000;
+const weekMs = 7 * 24 * 60 * minuteMs;
 
-test.each([
-  ["without a quota", {}, { forgetEventsMs: 20 }],
-  ["with a quota", { "garden-plants-max": "1000" }, { forgetEventsUnderQuotaMs: 20 }],
-])(
-  "%s, uses of tokens are noted, and expired keys and events forgotten",
-  async (_, settings, intervals) => {
-    const soon = { noteTokenUsesMs: 20, forgetIdempotencyKeysMs: 20, ...intervals };
-    await using service = await serveHere({ threads: "2", ...settings }, soon);
-    // Another opening of its storage, as a command would have it.
-    const beside = await openStorage(service.database, { isServing: false });
-    const nowMs = Date.now();
-    const { token, record } = await issueToken(beside, { user: "ben" }, nowMs);
-    expect((await service.call("GET /plants", { token })).status).toBe(200);
-    const usedAtMs = await waitFor(
-      async () => (await beside.listTokens()).find(({ id }) => id === record.id)?.lastUsedAtMs,
-    );
-    expect(usedAtMs).toBeGreaterThanOrEqual(nowMs);
+type Service = Awaited<ReturnType<typeof serveHere>>;
 
-    // A key is refused for another plant as long as it is remembered.
-    const keyed = (key: string, atMs: number, name: string) =>
-      create({ name, idempotency: { key, nowMs: atMs, expiresAtMs: atMs + 60_000 } });
-    await beside.apply([keyed("live", nowMs, "Fern"), keyed("expired", 0, "Fern")]);
-    const reuse = async (key: string, atMs: number) =>
-      (await beside.apply([keyed(key, atMs, "another")]))[0]?.kind;
-    await waitFor(async () => (await reuse("expired", 0)) === "created" || undefined);
-    expect(await reuse("live", nowMs)).not.toBe("created");
-
-    const times = [nowMs - weekMs - 1_000, nowMs - weekMs + 60_000];
-    await beside.apply(times.map((atMs) => create({ garden: "dora", atMs })));
-    const isForgotten = async () =>
-      (await beside.readEvents("dora", undefined, 1, 99)).events[0]?.seq === 2 || undefined;
-    await waitFor(isForgotten);
-    await beside.close();
+describe.each([
+  { quota: "without a quota", settings: {}, intervals: { forgetEventsMs: 20 } },
+  {
+    quota: "with a quota",
+    settings: { "garden-plants-max": "1000" },
+    intervals: { forgetEventsUnderQuotaMs: 20 },
   },
-);
+])("$quota, a service", ({ settings, intervals }) => {
+  let service: Service;
+  /** A second opening of the service's storage, as a command has one. */
+  let storage: Awaited<ReturnType<typeof openStorage>>;
+
+  beforeAll(async () => {
+    service = await serveHere(
+      { threads: "2", ...settings },
+      { noteTokenUsesMs: 20, forgetIdempotencyKeysMs: 20, ...intervals },
+    );
+    storage = await openStorage(service.database, { isServing: false });
+  });
+  afterAll(async () => {
+    await storage.close();
+    await service[Symbol.asyncDispose]();
+  });
+
+  test("notes when a token was last used", async () => {
+    const nowMs = Date.now();
+    const { token, record } = await issueToken(storage, { user: "ben" }, nowMs);
+
+    expect((await service.call("GET /plants", { token })).status).toBe(200);
+
+    const lastUsedAtMs = await waitFor(async () => {
+      const tokens = await storage.listTokens();
+      return tokens.find(({ id }) => id === record.id)?.lastUsedAtMs;
+    });
+    expect(lastUsedAtMs).toBeGreaterThanOrEqual(nowMs);
+  });
+
+  test("forgets idempotency keys that have expired, and no others", async () => {
+    const nowMs = Date.now();
+    const apply = async (key: string, name: string, atMs: number) => {
+      const idempotency = { key, nowMs: atMs, expiresAtMs: atMs + minuteMs };
+      const [outcome] = await storage.apply([create({ name, idempotency })]);
+      return outcome?.kind;
+    };
+    await apply("live", "Fern", nowMs);
+    await apply("expired", "Fern", 0);
+
+    // As long as a key is remembered, it is refused for another plant.
+    await waitFor(async () => (await apply("expired", "Moss", 0)) === "created" || undefined);
+
+    expect(await apply("live", "Moss", nowMs)).not.toBe("created");
+  });
+
+  test("forgets events that are older than seven days, and no others", async () => {
+    const nowMs = Date.now();
+    await storage.apply([
+      create({ garden: "dora", atMs: nowMs - weekMs - 1_000 }),
+      create({ garden: "dora", atMs: nowMs - weekMs + minuteMs }),
+    ]);
+
+    const kept = await waitFor(async () => {
+      const { events } = await storage.readEvents("dora", undefined, 1, 99);
+      return events[0]?.seq === 1 ? undefined : events;
+    });
+
+    expect(kept).toMatchObject([{ seq: 2 }]);
+  });
+});
 
 test("a task that throws is logged, and runs again", async () => {
   using noteUses = spyOn(Authenticator.prototype, "noteUses").mockImplementationOnce(() => {
     throw new Error("A bug.");
   });
+
   await using service = await serveHere({}, { noteTokenUsesMs: 20 });
+
   await waitFor(() => noteUses.mock.calls[2]);
   expect(service.readLog("token use update failed")).toHaveLength(1);
 });
 
 test("a bug in what counts commits doesn't end all writes", async () => {
-  const program = join(import.meta.dir, "throwing-counter.ts");
-  await using service = await startService({ args: ["--threads", "1"], program });
-  const create = () => service.call("POST /plants", { body: '{"name":"Fern"}' });
-  const unlucky = create().catch(() => {});
+  await using service = await startService({
+    args: ["--threads", "1"],
+    program: join(import.meta.dir, "throwing-counter.ts"),
+  });
+  const createPlant = () => service.call("POST /plants", { body: fern });
+
+  const unlucky = createPlant().catch(() => {});
   await waitFor(() => service.output().errors.includes("A bug.") || undefined);
-  expect((await create()).status).toBe(201);
+
+  expect((await createPlant()).status).toBe(201);
   service.signal("SIGKILL");
   await unlucky;
 });
 
-test("where events are switched off, the older ones are deleted at once", async () => {
+test("a service without events deletes the older ones when it starts", async () => {
   using folder = makeTemporaryFolder();
   const database = join(folder.path, "plants.db");
   await fillStore(database, 1);
-  const beside = await openStorage(database, { isServing: false });
-  const countEvents = async () => (await beside.readEvents("home", undefined, 1, 99)).events.length;
+  const storage = await openStorage(database, { isServing: false });
+  const countEvents = async () =>
+    (await storage.readEvents("home", undefined, 1, 99)).events.length;
   expect(await countEvents()).toBe(1);
+
   await using _service = await serveHere({ database, events: "off" });
+
   await waitFor(async () => (await countEvents()) === 0 || undefined);
-  await beside.close();
+  await storage.close();
 });
 
-test.each(engines)("on %s, reads, commits and refused plants are counted", async (engine) => {
-  await using own = engine === "SQLite" ? undefined : await makeDatabase();
-  const settings = { "garden-plants-max": "3", ...(own && { database: own.url }) };
-  await using service = await serveHere(settings);
-  const body = `[${Array.from({ length: 5 }, () => '{"name":"Fern"}')}]`;
-  expect((await service.call("POST /plants/bulk", { body })).status).toBe(200);
-  expect((await service.call("POST /plants", { body: '{"name":"Fern"}' })).status).toBe(507);
-  for (const id of [1, 2]) await service.call(`DELETE /plants/${id}`);
-  for (let count = 0; count < 2; count++) await service.call("GET /plants/3");
-  for (const [sample, count] of [
-    ['refusals_total{limit="plants"}', 3],
-    ["read_duration_seconds_count", 2],
-    ["commit_duration_seconds_count", 4],
-    ["commit_wait_seconds_count", 4],
-    ["ready", 1],
-  ] as const) {
-    expect([sample, await readMetric(service, sample)]).toEqual([sample, count]);
-  }
-  if (engine === "PostgreSQL") return;
+describe.each(engines)("the metrics on %s", (engine) => {
+  let place: Place;
+  let service: Service;
+
+  beforeAll(async () => {
+    place = await makePlace(engine === "SQLite" ? "sqlite" : "postgres");
+    service = await serveHere({ database: place.database, "garden-plants-max": "3" });
+
+    // Of five plants in one write, three fit into the garden.
+    const bulk = `[${Array(5).fill(fern)}]`;
+    expect((await service.call("POST /plants/bulk", { body: bulk })).status).toBe(200);
+    expect((await service.call("POST /plants", { body: fern })).status).toBe(507);
+    expect((await service.call("DELETE /plants/1")).status).toBe(204);
+    expect((await service.call("DELETE /plants/2")).status).toBe(204);
+    expect((await service.call("GET /plants/3")).status).toBe(200);
+    expect((await service.call("GET /plants/3")).status).toBe(200);
+  });
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]();
+    await place[Symbol.asyncDispose]();
+  });
+
+  test("count each plant that a full garden refused", async () => {
+    expect(await readMetric(service, 'refusals_total{limit="plants"}')).toBe(3);
+  });
+
+  test("count reads", async () => {
+    expect(await readMetric(service, "read_duration_seconds_count")).toBe(2);
+  });
+
+  test("count commits, and the waits for them", async () => {
+    expect(await readMetric(service, "commit_duration_seconds_count")).toBe(4);
+    expect(await readMetric(service, "commit_wait_seconds_count")).toBe(4);
+  });
+
+  test("say that the service is ready", async () => {
+    expect(await readMetric(service, "ready")).toBe(1);
+  });
+});
+
+test("the metrics say that a service isn't ready without its SQLite file", async () => {
+  await using service = await serveHere();
+  await service.call("POST /plants", { body: fern });
+
   renameSync(service.database, `${service.database}.gone`);
+
   expect(await readMetric(service, "ready")).toBe(0);
 });

@@ -1,47 +1,61 @@
 /** `bin/plantstore` where npm has put no Bun next to it. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
 import { readOutput } from "../../testing/running-service.ts";
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const root = join(import.meta.dir, "../..");
-const manifest = await Bun.file(join(root, "package.json")).json();
-const pinned: string = manifest.dependencies.bun;
+const neededVersion = manifest.dependencies.bun;
 
-let folder: ReturnType<typeof makeTemporaryFolder>;
-beforeEach(() => {
-  folder = makeTemporaryFolder();
-});
-afterEach(() => folder[Symbol.dispose]());
+/**
+ * Runs `plantstore token list` from a folder without a Bun. The Bun on the PATH has this version,
+ * and prints the arguments that it gets.
+ */
+async function launchWithBunOnPath(version: string) {
+  using folder = makeTemporaryFolder();
+  const packageFolder = join(folder.path, "package");
+  mkdirSync(packageFolder);
+  cpSync(join(root, "bin"), join(packageFolder, "bin"), { recursive: true });
+  cpSync(join(root, "package.json"), join(packageFolder, "package.json"));
 
-/** Runs the launcher, with a Bun of this version on the PATH that prints what it is to run. */
-function launch(version: string) {
-  const [package_, path] = [join(folder.path, "package"), join(folder.path, "path")];
-  for (const each of [package_, path]) mkdirSync(each);
-  for (const name of ["bin", "package.json"]) {
-    cpSync(join(root, name), join(package_, name), { recursive: true });
-  }
-  const bun = join(path, "bun");
+  const pathFolder = join(folder.path, "path");
+  mkdirSync(pathFolder);
+  const bun = join(pathFolder, "bun");
   writeFileSync(bun, `#!/bin/sh\n[ "$1" = --version ] && echo ${version} || echo "$@"\n`);
   chmodSync(bun, 0o755);
-  const child = Bun.spawn([join(package_, "bin/plantstore"), "token", "list"], {
-    env: { PATH: `${path}:/usr/bin:/bin` },
+
+  const child = Bun.spawn([join(packageFolder, "bin/plantstore"), "token", "list"], {
+    env: { PATH: `${pathFolder}:/usr/bin:/bin` },
     stdout: "pipe",
     stderr: "pipe",
   });
-  return readOutput(child);
+  return await readOutput(child);
 }
 
-const started = expect.stringMatching(/package\/src\/main\.ts token list\n$/);
+describe("without a Bun of its own, the launcher", () => {
+  test("runs the Bun on the PATH", async () => {
+    const { exitCode, out } = await launchWithBunOnPath(neededVersion);
 
-test("it uses the Bun on the PATH, and says so in one line if that has another version", async () => {
-  const errors =
-    `plantstore: Using Bun 1.3.9 from your PATH, but Plant Store is tested with ${pinned}. ` +
-    "Install plantstore again to get that.\n";
-  expect(await launch("1.3.9")).toEqual({ exitCode: 0, out: started, errors });
-});
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/package\/src\/main\.ts token list\n$/);
+  });
 
-test("it uses the Bun on the PATH, and says nothing if that has the version it needs", async () => {
-  expect(await launch(pinned)).toEqual({ exitCode: 0, out: started, errors: "" });
+  test("prints nothing of its own if that Bun has the version it needs", async () => {
+    const { errors } = await launchWithBunOnPath(neededVersion);
+
+    expect(errors).toBe("");
+  });
+
+  test("runs a Bun of another version, too, and says so in one line", async () => {
+    const { exitCode, out, errors } = await launchWithBunOnPath("1.3.9");
+
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/package\/src\/main\.ts token list\n$/);
+    expect(errors).toBe(
+      `plantstore: Using Bun 1.3.9 from your PATH, but Plant Store is tested with ${neededVersion}. ` +
+        "Install plantstore again to get that.\n",
+    );
+  });
 });

@@ -1,5 +1,5 @@
 /** Many threads and instances, one service: it does not matter which of them gets a connection. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -18,6 +18,7 @@ import {
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 
 const fern = '{"name":"Fern"}';
+const asStream = { accept: "text/event-stream" };
 
 type Service = Awaited<ReturnType<typeof serveHere>>;
 
@@ -38,72 +39,126 @@ async function sendAll(count: number, send: (index: number) => Promise<Response>
   return statuses;
 }
 
-/** Creates plants through the services in turn. */
-function create(count: number, services: readonly [Service, ...Service[]]) {
-  const [{ token }] = services;
-  return sendAll(count, (index) => {
-    const service = services[index % services.length] ?? services[0];
-    return callAnew(service, "POST /plants", { token, body: fern });
-  });
+/** Creates plants through many connections, which the kernel gives to all threads. */
+function createOnAllThreads(service: Service, count: number) {
+  return sendAll(count, () => callAnew(service, "POST /plants", { body: fern }));
 }
 
-test("threads show a plant as soon as it is created, write one log, and hold the quota exactly", async () => {
-  const threads = 3;
-  const settings = { threads: String(threads), "garden-plants-max": "57" };
-  await using service = await serveHere(settings);
-  await waitForThreads(service, threads);
-  const list = async () => (await callAnew(service, "GET /plants")).json();
-  const listAll = () => Promise.all(Array.from({ length: 16 }, list));
-  for (let plants = 1; plants <= 5; plants++) {
-    // Every thread may cache this list, which the plant makes out of date.
-    await listAll();
-    expect(await create(1, [service])).toEqual({ 201: 1 });
-    expect(new Set((await listAll()).map(({ length }) => length))).toEqual(new Set([plants]));
+/** Sends 16 requests at once, each on a new connection, and returns the responses. */
+function callAnewOften(service: Service, request: string, token?: string): Promise<Response[]> {
+  const init = token === undefined ? {} : { token };
+  return Promise.all(Array.from({ length: 16 }, () => callAnew(service, request, init)));
+}
+
+/** Opens streams of events, each on a connection of its own. */
+function openStreams(service: Service, count: number): Promise<EventStreamReader[]> {
+  const headers = { ...asStream, connection: "close" };
+  const open = async () => new EventStreamReader(await service.call("GET /events", { headers }));
+  return Promise.all(Array.from({ length: count }, open));
+}
+
+test("every thread lists a plant as soon as it is created", async () => {
+  await using service = await serveHere({ threads: "3" });
+  await waitForThreads(service, 3);
+
+  for (let plantsCount = 1; plantsCount <= 5; plantsCount++) {
+    // Now every thread may have cached the list, and the next plant makes it out of date.
+    await callAnewOften(service, "GET /plants");
+
+    const created = await callAnew(service, "POST /plants", { body: fern });
+    expect(created.status).toBe(201);
+
+    for (const list of await callAnewOften(service, "GET /plants")) {
+      expect(await list.json()).toHaveLength(plantsCount);
+    }
   }
-  expect(await create(100, [service])).toEqual({ 201: 52, 507: 48 });
+});
+
+test("threads hold a garden's limit of plants exactly", async () => {
+  await using service = await serveHere({ threads: "3", "garden-plants-max": "57" });
+  await waitForThreads(service, 3);
+
+  const statuses = await createOnAllThreads(service, 100);
+
+  expect(statuses).toEqual({ 201: 57, 507: 43 });
+});
+
+test("threads write one log", async () => {
+  await using service = await serveHere({ threads: "3", "garden-plants-max": "57" });
+  await waitForThreads(service, 3);
+
+  await createOnAllThreads(service, 100);
+
   const lines = await waitFor(() => {
-    const all = service.readLog("request");
-    return all.filter(({ status }) => status === 507).length === 48 ? all : undefined;
+    const written = service.readLog("request");
+    return written.length >= 100 ? written : undefined;
   });
-  expect(new Set(lines.map(({ requestId }) => requestId.split("-")[0])).size).toBe(threads);
+  expect(lines).toHaveLength(100);
+  expect(lines.filter(({ status }) => status === 507)).toHaveLength(43);
+  // A request id starts with a prefix of its thread.
+  const threads = new Set(lines.map(({ requestId }) => requestId.split("-")[0]));
+  expect(threads.size).toBe(3);
 });
 
-test("threads pass together exactly as many requests as the rate limit says, and count together", async () => {
-  const settings = { threads: "2", "rate-limit": "123/d" };
-  await using service = await serveHere(settings, { sendReportMs: 50 });
-  await waitForThreads(service, 2);
-  const statuses = await sendAll(200, () => callAnew(service, "GET /plants?limit=1"));
-  expect(statuses).toEqual({ 200: 123, 429: 77 });
-  const refusals = () => readMetric(service, 'refusals_total{limit="requests"}');
-  await waitFor(async () => (await refusals()) === 77 || undefined);
+describe("with a rate limit of 123 requests, two threads", () => {
+  let service: Service;
+  let statuses: Record<number, number>;
+
+  beforeAll(async () => {
+    service = await serveHere({ threads: "2", "rate-limit": "123/d" }, { sendReportMs: 50 });
+    await waitForThreads(service, 2);
+    statuses = await sendAll(200, () => callAnew(service, "GET /plants?limit=1"));
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test("let exactly 123 of 200 requests pass", () => {
+    expect(statuses).toEqual({ 200: 123, 429: 77 });
+  });
+
+  test("count the 77 refusals in one metric", async () => {
+    const readRefusals = () => readMetric(service, 'refusals_total{limit="requests"}');
+
+    await waitFor(async () => (await readRefusals()) === 77 || undefined);
+  });
 });
 
-test("streams on all threads get every event, and end when the service stops", async () => {
+test("streams on all threads get every event", async () => {
   await using service = await serveHere({ threads: "2" });
   await waitForThreads(service, 2);
-  const headers = { accept: "text/event-stream", connection: "close" };
-  const open = async () => new EventStreamReader(await service.call("GET /events", { headers }));
-  const readers = await Promise.all(Array.from({ length: 20 }, open));
-  for (let count = 0; count < 2; count++) {
-    expect((await service.call("POST /plants", { body: fern })).status).toBe(201);
+  const streams = await openStreams(service, 20);
+
+  expect((await service.call("POST /plants", { body: fern })).status).toBe(201);
+  expect((await service.call("POST /plants", { body: fern })).status).toBe(201);
+
+  for (const stream of streams) {
+    expect(await stream.take(2)).toMatchObject([{ id: 1 }, { id: 2 }]);
   }
-  for (const reader of readers) {
-    expect((await reader.take(2)).map(({ id }) => id)).toEqual([1, 2]);
-  }
+});
+
+test("streams on all threads end when the service stops", async () => {
+  await using service = await serveHere({ threads: "2" });
+  await waitForThreads(service, 2);
+  const streams = await openStreams(service, 20);
+
   const stopping = service.stop();
-  for (const reader of readers) expect(await reader.next()).toBeUndefined();
+
+  for (const stream of streams) expect(await stream.next()).toBeUndefined();
   await stopping;
 });
 
-test("a token that another process revoked is refused by all threads", async () => {
+test("all threads refuse a token that another process revoked", async () => {
   await using service = await serveHere({ threads: "2" }, { refreshTokensMs: 50 });
   await waitForThreads(service, 2);
   const token = await makeToken(service, "bob");
-  const ask = async () => (await callAnew(service, "GET /plants", { token })).status;
-  const askAll = () => Promise.all(Array.from({ length: 16 }, ask));
-  expect(await askAll()).not.toContain(401);
+  const listOften = async () => {
+    const responses = await callAnewOften(service, "GET /plants", token);
+    return responses.map(({ status }) => status);
+  };
+  for (const status of await listOften()) expect(status).toBe(200);
+
   await revokeTokens(service, "bob");
-  await waitFor(async () => (await askAll()).every((status) => status === 401) || undefined);
+
+  await waitFor(async () => (await listOften()).every((status) => status === 401) || undefined);
 });
 
 describe("two instances on PostgreSQL", () => {
@@ -114,10 +169,11 @@ describe("two instances on PostgreSQL", () => {
   beforeAll(async () => {
     database = await makeDatabase();
     const settings = { "garden-plants-max": "57", "database-pool-size": "3" };
-    const onTwo = { ...settings, database: database.url, threads: "2" };
-    first = await serveHere(onTwo, { sendReportMs: 50, mayRefuse: true });
+    first = await serveHere(
+      { ...settings, database: database.url, threads: "2" },
+      { sendReportMs: 50, mayRefuse: true },
+    );
     await waitForThreads(first, 2);
-    // The password may be in PGPASSWORD instead of the URL.
     const { password } = new URL(database.url);
     process.env.PGPASSWORD = password;
     second = await serveHere({ ...settings, database: database.url.replace(`:${password}`, "") });
@@ -129,99 +185,176 @@ describe("two instances on PostgreSQL", () => {
     await database.drop();
   });
 
-  test("share plants, keys, tokens and events", async () => {
+  /** A token to a garden that no other test uses, which both instances take. */
+  const openGarden = (name: string) => makeToken({ database: database.url }, name);
+
+  test("take the password from the URL, or from PGPASSWORD", async () => {
+    expect((await first.call("GET /readyz")).status).toBe(200);
+    expect((await second.call("GET /readyz")).status).toBe(200);
+  });
+
+  test("share tokens", async () => {
+    // It was made through the first instance.
     const { token } = first;
-    const headers = { accept: "text/event-stream" };
-    const reader = new EventStreamReader(await second.call("GET /events", { token, headers }));
-    const plant = { body: fern, headers: { "Idempotency-Key": "k" }, token };
-    expect((await first.call("POST /plants", plant)).status).toBe(201);
-    expect(await reader.next()).toMatchObject({ data: { plant: { id: 1, name: "Fern" } } });
-    await reader.close();
-    const again = await second.call("POST /plants", plant);
-    expect(again.headers.get("idempotency-replayed")).toBe("true");
-    expect(await (await second.call("GET /plants", { token })).json()).toHaveLength(1);
+
+    expect((await second.call("GET /plants", { token })).status).toBe(200);
+  });
+
+  test("share plants", async () => {
+    const token = await openGarden("ada");
+
+    const created = await first.call("POST /plants", { token, body: fern });
+
+    expect(created.status).toBe(201);
+    const list = await second.call("GET /plants", { token });
+    expect(await list.json()).toEqual([{ name: "Fern", tag: "" }]);
+  });
+
+  test("share idempotency keys", async () => {
+    const token = await openGarden("ben");
+    const headers = { "Idempotency-Key": "k" };
+    const created = await first.call("POST /plants", { token, headers, body: fern });
+    expect(created.status).toBe(201);
+
+    const replayed = await second.call("POST /plants", { token, headers, body: fern });
+
+    expect(replayed.headers.get("idempotency-replayed")).toBe("true");
+    const list = await second.call("GET /plants", { token });
+    expect(await list.json()).toHaveLength(1);
+  });
+
+  test("share events", async () => {
+    const token = await openGarden("cleo");
+    const response = await second.call("GET /events", { token, headers: asStream });
+    const stream = new EventStreamReader(response);
+
+    await first.call("POST /plants", { token, body: fern });
+
+    expect(await stream.next()).toMatchObject({ data: { plant: { id: 1, name: "Fern" } } });
+    await stream.close();
+  });
+
+  test("hold a garden's limit of plants exactly", async () => {
+    const token = await openGarden("dora");
+
+    const statuses = await sendAll(100, (index) => {
+      const service = index % 2 === 0 ? first : second;
+      return callAnew(service, "POST /plants", { token, body: fern });
+    });
+
+    expect(statuses).toEqual({ 201: 57, 507: 43 });
+  });
+
+  test("divide their pool of connections among their threads", async () => {
+    const readConnectionsMax = () => readMetric(first, "pool_connections_max");
+
+    // Of the three that the process may have, each of its two threads gets one.
+    await waitFor(async () => (await readConnectionsMax()) === 2 || undefined);
   });
 
   describe("while another program has locked a garden", () => {
-    let intruder: Client;
+    let lockedToken: string;
     let otherToken: string;
 
-    const write = (token = first.token) => first.call("POST /plants", { body: fern, token });
+    beforeAll(async () => {
+      lockedToken = await openGarden("locked");
+      otherToken = await openGarden("other");
+      // Only a garden that was used has a row to lock.
+      await first.call("POST /plants", { token: lockedToken, body: fern });
+    });
+
+    /** Locks the garden until the result is unlocked or disposed of. */
+    async function lockGarden() {
+      const client = new Client(database.url);
+      await client.connect();
+      await client.query("BEGIN; SELECT FROM gardens WHERE garden = 'locked' FOR UPDATE");
+      return {
+        unlock: () => client.query("COMMIT"),
+        [Symbol.asyncDispose]: () => client.end(),
+      };
+    }
+    const writeToLocked = () => first.call("POST /plants", { token: lockedToken, body: fern });
+    const writeToOther = () => first.call("POST /plants", { token: otherToken, body: fern });
     /** Threads report their counts to each other some time later. */
-    const untilCounted = (sample: string, count: number) =>
+    const waitForCount = (sample: string, count: number) =>
       waitFor(
         async () => (await readMetric(first, sample)) >= count || undefined,
         undefined,
         5_000,
       );
-    const writeElsewhere = async () => (await write(otherToken)).status;
 
-    beforeAll(async () => {
-      otherToken = await makeToken({ database: database.url }, "other");
-    });
-    beforeEach(async () => {
-      await write();
-      intruder = new Client(database.url);
-      await intruder.connect();
-      await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'gardener' FOR UPDATE");
-    });
-    afterEach(() => intruder.end());
-
-    test("let its writes wait, and no other garden's", async () => {
+    test("delay that garden's writes, and no others, until it is unlocked", async () => {
       const waitsBefore = await readMetric(first, "garden_wait_seconds_count");
-      let isOver = false;
-      const held = Promise.all(Array.from({ length: 20 }, () => write())).finally(() => {
-        isOver = true;
+      await using lock = await lockGarden();
+      let areWritten = false;
+      const writing = Promise.all(Array.from({ length: 20 }, writeToLocked)).finally(() => {
+        areWritten = true;
       });
+
       for (let count = 0; count < 5; count++) {
-        expect(await writeElsewhere()).toBe(201);
+        expect((await writeToOther()).status).toBe(201);
         await Bun.sleep(50);
       }
-      expect(isOver).toBe(false);
-      await intruder.query("COMMIT");
-      expect(new Set((await held).map(({ status }) => status))).toEqual(new Set([201]));
-      await untilCounted("garden_wait_seconds_count", waitsBefore + 20);
+      expect(areWritten).toBe(false);
+      await lock.unlock();
+
+      for (const { status } of await writing) expect(status).toBe(201);
+      await waitForCount("garden_wait_seconds_count", waitsBefore + 20);
     });
 
-    test("refuse its writes after some seconds, say why, and are ready", async () => {
-      const refusalsBefore = await readMetric(first, "garden_refusals_total");
-      const refused = await write();
-      expect(refused.status).toBe(503);
-      const { detail } = await refused.json();
-      expect(detail).toContain(
-        "another instance is busy with it, or another program has locked it",
-      );
-      await untilCounted("garden_refusals_total", refusalsBefore + 1);
-      // Only that garden is out of order, not the instance.
-      expect((await first.call("GET /readyz")).status).toBe(200);
-      expect(await writeElsewhere()).toBe(201);
-    }, 60_000);
-  });
+    describe("for several seconds", () => {
+      let lock: Awaited<ReturnType<typeof lockGarden>>;
+      let refusalsBefore: number;
+      let refused: Response;
 
-  test("hold the quota exactly, and their threads share a pool", async () => {
-    const { plants } = await (await first.call("GET /me")).json();
-    const statuses = await create(100, [first, second]);
-    expect(statuses).toEqual({ 201: 57 - plants, 507: 43 + plants });
-    // One for each thread, of the three that the process may have.
-    const connectionsMax = () => readMetric(first, "pool_connections_max");
-    await waitFor(async () => (await connectionsMax()) === 2 || undefined);
+      beforeAll(async () => {
+        lock = await lockGarden();
+        refusalsBefore = await readMetric(first, "garden_refusals_total");
+        refused = await writeToLocked();
+      }, 60_000);
+      afterAll(() => lock[Symbol.asyncDispose]());
+
+      test("refuse that garden's writes, and say why", async () => {
+        expect(refused.status).toBe(503);
+        const { detail } = await refused.json();
+        expect(detail).toContain(
+          "another instance is busy with it, or another program has locked it",
+        );
+      });
+
+      test("count the refused write", async () => {
+        await waitForCount("garden_refusals_total", refusalsBefore + 1);
+      });
+
+      test("are still ready", async () => {
+        expect((await first.call("GET /readyz")).status).toBe(200);
+      });
+
+      test("still write to other gardens", async () => {
+        expect((await writeToOther()).status).toBe(201);
+      });
+    });
   });
 });
 
-test.each(["worker-thread.ts", "worker.ts"])(
-  "a service that loses %s ends with exit code 1 and says why",
-  async (name) => {
+describe("a service one of whose threads dies", () => {
+  test.each([
+    { thread: "a thread that serves requests", file: "worker-thread.ts" },
+    { thread: "the thread that writes to SQLite", file: "worker.ts" },
+  ])("ends with exit code 1 and says why: $thread", async ({ file }) => {
     using folder = makeTemporaryFolder();
     const flag = join(folder.path, "die");
     await using service = await startService({
       args: ["--threads", "2", "--log", "json"],
       program: join(import.meta.dir, "dying-thread.ts"),
-      variables: { DYING_THREAD: name, DYING_FLAG: flag },
+      variables: { DYING_THREAD: file, DYING_FLAG: flag },
     });
     await waitForThreads(service, 2);
+
     writeFileSync(flag, "");
+
     expect(await service.exited).toBe(1);
     await waitFor(() => service.output().errors.includes("A thread broke down") || undefined);
     expect(service.output().out).toContain('"event":"broken down"');
-  },
-);
+  });
+});

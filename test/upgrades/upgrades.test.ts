@@ -1,11 +1,11 @@
 /**
  * The data of released versions, with this version: nothing is lost, and all of it still works.
  */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runInProcess } from "../../testing/command.ts";
-import { makeDatabase } from "../../testing/postgres-server.ts";
+import { makeDatabase, type TestDatabase } from "../../testing/postgres-server.ts";
 import { serveHere } from "../../testing/running-service.ts";
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import type { KeptAnswers } from "./keep-data.ts";
@@ -14,78 +14,155 @@ type Engine = "sqlite" | "postgres";
 
 const versions = join(import.meta.dir, "versions");
 const folder = makeTemporaryFolder();
-const stack = new AsyncDisposableStack();
-stack.use(folder);
-afterAll(() => stack.disposeAsync());
+afterAll(() => folder[Symbol.dispose]());
 
-async function bring(version: string, engine: Engine): Promise<string> {
-  const kept = join(versions, version);
-  if (engine === "sqlite") {
-    const path = join(folder.path, `${version}.db`);
-    for (const suffix of ["", "-wal"])
-      copyFileSync(join(kept, `plants.db${suffix}`), path + suffix);
-    return path;
-  }
-  const database = stack.use(await makeDatabase());
-  await database.query(await Bun.file(join(kept, "postgres.sql")).text());
-  return database.url;
-}
-
-/** Nothing is lost, and all of it still works. */
-async function checkData(version: string, engine: Engine, database: string): Promise<void> {
+/** What callers received from the old version. */
+async function readKeptAnswers(version: string, engine: Engine): Promise<KeptAnswers> {
   const answers = await Bun.file(join(versions, version, "answers.json")).json();
-  const { token, readToken, expiredToken, revokedToken, plants, keyed }: KeptAnswers =
-    answers[engine];
-  await using service = await serveHere({ database });
-  const { lastEvent } = await (await service.call("GET /me", { token })).json();
-
-  const listed = await service.call("GET /plants?include=id", { token: readToken });
-  expect(await listed.text()).toBe(plants);
-  const tagged = await service.call("GET /plants?tag=chosen", { token: readToken });
-  expect(await tagged.json()).toHaveLength(5);
-
-  const headers = { "Idempotency-Key": keyed.key };
-  const again = await service.call("POST /plants", { token, headers, body: keyed.body });
-  expect([again.status, again.headers.get("location")]).toEqual([201, keyed.location]);
-  expect(again.headers.get("idempotency-replayed")).toBe("true");
-
-  const body = '{"name":"new"}';
-  const created = await service.call("POST /plants", { token, body });
-  const location = created.headers.get("location") ?? "";
-  const idOf = (path: string) => Number(path.split("/").at(-1));
-  expect(idOf(location)).toBeGreaterThan(idOf(keyed.location));
-  expect((await service.call(`DELETE ${location}`, { token })).status).toBe(204);
-  const me = await service.call("GET /me", { token });
-  expect(await me.json()).toMatchObject({
-    plants: JSON.parse(plants).length,
-    lastEvent: lastEvent + 2,
-  });
-  const events = await service.call(`GET /events?after=${lastEvent}`, { token: readToken });
-  expect(await events.json()).toMatchObject([
-    { seq: lastEvent + 1 },
-    { seq: lastEvent + 2, type: "plant.deleted" },
-  ]);
-
-  expect((await service.call("POST /plants", { token: readToken, body })).status).toBe(403);
-  for (const invalid of [expiredToken, revokedToken]) {
-    expect((await service.call("GET /plants", { token: invalid })).status).toBe(401);
-  }
+  return answers[engine];
 }
 
-describe.each(readdirSync(versions))("the data of version %s", (version) => {
-  test.each<Engine>(["sqlite", "postgres"])("is all there and in use on %s", async (engine) => {
-    await checkData(version, engine, await bring(version, engine));
+/** The last part of a plant's path. */
+function readId(location: string | null): number {
+  return Number(location?.split("/").at(-1));
+}
+
+/** Defines tests of data that an old version wrote, on a service of this version. */
+function testData(version: string, engine: Engine, openDatabase: () => Promise<string>): void {
+  let kept: KeptAnswers;
+  let service: Awaited<ReturnType<typeof serveHere>>;
+
+  beforeAll(async () => {
+    kept = await readKeptAnswers(version, engine);
+    service = await serveHere({ database: await openDatabase() });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test("has all plants, exactly as they were", async () => {
+    const list = await service.call("GET /plants?include=id", { token: kept.readToken });
+
+    expect(await list.text()).toBe(kept.plants);
+  });
+
+  test("has its plants by their tag", async () => {
+    const list = await service.call("GET /plants?tag=chosen", { token: kept.readToken });
+
+    expect(await list.json()).toHaveLength(5);
+  });
+
+  test("replays a create with a key of that time", async () => {
+    const response = await service.call("POST /plants", {
+      token: kept.token,
+      headers: { "Idempotency-Key": kept.keyed.key },
+      body: kept.keyed.body,
+    });
+
+    expect(response.status).toBe(201);
+    expect(response.headers.get("location")).toBe(kept.keyed.location);
+    expect(response.headers.get("idempotency-replayed")).toBe("true");
+  });
+
+  /** Creates a plant and deletes it. Returns its id. */
+  async function createAndDelete(): Promise<number> {
+    const { token } = kept;
+    const created = await service.call("POST /plants", { token, body: '{"name":"new"}' });
+    expect(created.status).toBe(201);
+    const location = created.headers.get("location");
+    const deleted = await service.call(`DELETE ${location}`, { token });
+    expect(deleted.status).toBe(204);
+    return readId(location);
+  }
+
+  async function readMe() {
+    return (await service.call("GET /me", { token: kept.token })).json();
+  }
+
+  test("has a higher id for a new plant than for any before", async () => {
+    expect(await createAndDelete()).toBeGreaterThan(readId(kept.keyed.location));
+  });
+
+  test("goes on with the next events", async () => {
+    const { lastEvent } = await readMe();
+
+    await createAndDelete();
+
+    expect(await readMe()).toMatchObject({ lastEvent: lastEvent + 2 });
+    const events = await service.call(`GET /events?after=${lastEvent}`, { token: kept.readToken });
+    expect(await events.json()).toMatchObject([
+      { seq: lastEvent + 1, type: "plant.created" },
+      { seq: lastEvent + 2, type: "plant.deleted" },
+    ]);
+  });
+
+  test("is counted exactly", async () => {
+    await createAndDelete();
+
+    expect(await readMe()).toMatchObject({ plants: JSON.parse(kept.plants).length });
+  });
+
+  test("has a read-only token that can't write", async () => {
+    const refused = await service.call("POST /plants", {
+      token: kept.readToken,
+      body: '{"name":"new"}',
+    });
+
+    expect(refused.status).toBe(403);
+  });
+
+  test("has an expired token that opens nothing", async () => {
+    const refused = await service.call("GET /plants", { token: kept.expiredToken });
+
+    expect(refused.status).toBe(401);
+  });
+
+  test("has a revoked token that opens nothing", async () => {
+    const refused = await service.call("GET /plants", { token: kept.revokedToken });
+
+    expect(refused.status).toBe(401);
+  });
+}
+
+describe.each(readdirSync(versions))("the data of version %s on SQLite", (version) => {
+  testData(version, "sqlite", async () => {
+    const database = join(folder.path, `${version}.db`);
+    copyFileSync(join(versions, version, "plants.db"), database);
+    copyFileSync(join(versions, version, "plants.db-wal"), `${database}-wal`);
+    return database;
   });
 });
 
-test("a backup of 2.0 is restored after gunzip, as the refusal says", async () => {
-  const packed = join(versions, "2.0.0/plants.backup");
+describe.each(readdirSync(versions))("the data of version %s on PostgreSQL", (version) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await makeDatabase();
+    await database.query(await Bun.file(join(versions, version, "postgres.sql")).text());
+  });
+
+  testData(version, "postgres", async () => database.url);
+
+  afterAll(() => database.drop());
+});
+
+describe("a backup of 2.0, which is compressed,", () => {
+  const compressed = join(versions, "2.0.0/plants.backup");
   const database = join(folder.path, "restored.db");
-  const restore = (path: string) => runInProcess(["restore", path, "--database", database]);
-  const refused = await restore(packed);
-  expect(refused).toMatchObject({ exitCode: 1, errors: expect.stringContaining(": gunzip < ") });
-  const backup = join(folder.path, "old.db");
-  await Bun.write(backup, Bun.gunzipSync(await Bun.file(packed).bytes()));
-  expect(await restore(backup)).toMatchObject({ exitCode: 0, errors: "" });
-  await checkData("2.0.0", "sqlite", database);
+  const restore = (backup: string) => runInProcess(["restore", backup, "--database", database]);
+
+  test("is refused, and the message shows how to unpack it", async () => {
+    const { exitCode, errors } = await restore(compressed);
+
+    expect(exitCode).toBe(1);
+    expect(errors).toContain(": gunzip < ");
+  });
+
+  describe("can be restored once it is unpacked, and", () => {
+    testData("2.0.0", "sqlite", async () => {
+      const unpacked = join(folder.path, "unpacked.db");
+      await Bun.write(unpacked, Bun.gunzipSync(await Bun.file(compressed).bytes()));
+      const { exitCode, errors } = await restore(unpacked);
+      expect(errors).toBe("");
+      expect(exitCode).toBe(0);
+      return database;
+    });
+  });
 });
