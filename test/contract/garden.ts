@@ -1,10 +1,18 @@
 /**
- * The whole service without its socket, on a real storage, with a new garden for every test. Each
- * response must keep what all responses promise, and be as the OpenAPI document says.
+ * What contract tests call: the whole service without its socket, on a real storage, with a new
+ * garden for every test. It checks every response that `call` returns: for the headers that all
+ * responses have, the form of errors, and all that the OpenAPI document says.
+ *
+ *     onEachEngine(({ call }) => {
+ *       test("lists a plant", async () => {
+ *         await call("POST /plants", 201, { name: "Fern" });
+ *         const { json } = await call("GET /plants", 200);
+ *         expect(json).toEqual([{ name: "Fern", tag: "" }]);
+ *       });
+ *     });
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { issueToken, type NewToken } from "../../src/auth/opaque-token.ts";
-import { problemInfo } from "../../src/http/problem.ts";
 import { type Wired, wire } from "../../src/process/wire.ts";
 import { readConfig } from "../../src/shared/config.ts";
 import { createLog } from "../../src/shared/log.ts";
@@ -15,15 +23,25 @@ import { makePlace, type Place } from "../../testing/audited-store.ts";
 import { EventStreamReader } from "../../testing/event-reader.ts";
 import { create } from "../../testing/tested-storage.ts";
 import { ApiDocument } from "./documented-responses.ts";
+import {
+  checkCaching,
+  checkCommonHeaders,
+  checkCors,
+  checkProblem,
+  Reply,
+} from "./reply-checks.ts";
 
 export const engines = ["SQLite", "PostgreSQL"] as const;
 type ServiceConfig = Partial<Parameters<typeof wire>[0]>;
 
-/** `null` leaves a header out that would be sent otherwise. */
+/** `null` leaves out a header that would be sent otherwise. */
 type SentHeaders = Readonly<Record<string, string | null>>;
-/** An object is sent as JSON with the digits of every bigint; other bodies are sent as they are. */
+/**
+ * An object is sent as JSON, in which a bigint is a number with all its digits. Text and bytes are
+ * sent as they are.
+ */
 export type SentBody = object | string | undefined;
-/** Sends a request such as `GET /plants?limit=1`, and fails if the status is another one. */
+/** Sends a request such as `GET /plants?limit=1`, and fails if it gets another status. */
 type Call = (
   request: string,
   status: number,
@@ -31,85 +49,77 @@ type Call = (
   headers?: SentHeaders,
 ) => Promise<Reply>;
 
-const codes = new Map(
-  Object.entries(problemInfo).map(([code, { status }]) => [status, code] as const),
-);
-const exposed =
-  "Location, Link, X-Request-Id, ETag, Idempotency-Replayed, Retry-After, RateLimit, " +
-  "RateLimit-Policy, WWW-Authenticate";
-/** Without those that a path may have below it. */
-const openPath = /^(\/(docs|openapi\.json|favicon\.ico|healthz|readyz|metrics|assets\/.+)?)?$/;
-
-const rawNumber = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
-const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_, each) => (typeof each === "bigint" ? rawNumber(`${each}`) : each));
-const toText = (body: SentBody) => (typeof body === "object" ? toJson(body) : body);
-const keepDigits = (_: string, value: unknown, context: { source: string }) =>
-  typeof value === "number" && !Number.isSafeInteger(value) ? BigInt(context.source) : value;
 export const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-class Reply {
-  readonly status: number;
-  readonly headers: Headers;
+/** Made of digits, so that a bigint in JSON loses none of them. */
+const rawJson = (JSON as unknown as { rawJSON(digits: string): object }).rawJSON;
 
-  constructor(
-    response: Response,
-    readonly text: string,
-    private readonly base: string,
-  ) {
-    this.status = response.status;
-    this.headers = response.headers;
+function toText(body: SentBody): string | undefined {
+  if (typeof body !== "object") return body;
+  return JSON.stringify(body, (_, value) =>
+    typeof value === "bigint" ? rawJson(`${value}`) : value,
+  );
+}
+
+/** A request without the end of its body, which the test sends piece by piece. */
+class UnfinishedRequest {
+  readonly response: Promise<Response>;
+  readonly #body: WritableStreamDefaultWriter<Uint8Array>;
+
+  constructor(send: (body: ReadableStream<Uint8Array>) => Promise<Response>) {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    this.#body = writable.getWriter();
+    this.response = send(readable);
   }
 
-  /** The body; an integer that no double can hold is a bigint. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at it as the JSON that it is.
-  get json(): any {
-    return JSON.parse(this.text, keepDigits as (key: string, value: unknown) => unknown);
+  /** Resolves once the service has read this piece. Fails if it reads no more. */
+  write(piece: string | Uint8Array): Promise<void> {
+    return this.#body.write(typeof piece === "string" ? Buffer.from(piece) : piece);
   }
 
-  /** Where the validation errors are: pointers, parameters and headers, sorted, each once. */
-  get errors(): string[] {
-    const errors: Record<string, string>[] = this.json.errors;
-    const places = errors.map((each) => each.pointer ?? each.parameter ?? each.header ?? "?");
-    return [...new Set(places)].toSorted();
-  }
-
-  /** The target of `Link` below the base path; absent at the end of a list. */
-  get next(): string | undefined {
-    const link = this.headers.get("Link");
-    if (link === null) return undefined;
-    expect(link).toMatch(new RegExp(`^<${this.base}/[^>]*>; rel="next"$`));
-    return link.slice(1 + this.base.length, link.indexOf(">"));
+  /** Ends the body, and waits for the response. */
+  end(): Promise<Response> {
+    // It fails if the service refused the request before it had read the whole body.
+    this.#body.close().catch(() => {});
+    return this.response;
   }
 }
 
-/** How much time passes with each look at the clock, unless a test says otherwise. */
-const lookMs = 0.5;
+const defaultStepMs = 0.5;
 
 /**
- * Time passes only when the service looks at its clock. So no request waits too long because the
- * machine is busy, and a test fails on each 503 that it didn't ask for.
+ * A clock on which time passes only when the service reads it. So no request waits too long because
+ * the machine is busy, and a test fails on each 503 that it didn't ask for.
  */
 class TestClock {
-  lookMs = lookMs;
+  /** How much time passes with each reading. A long step makes everything the service does slow. */
+  stepMs = defaultStepMs;
   #nowMs = 0;
 
   readonly now = (): number => {
-    this.#nowMs += this.lookMs;
+    this.#nowMs += this.stepMs;
     return this.#nowMs;
   };
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+  }
 }
 
 /** Far longer than a response takes, and shorter than a test may. */
 const patienceMs = 30_000;
 
-/** One storage and one app for the tests of a file. */
+/** One storage and one service for all tests of a block. */
 export class TestService {
   readonly clock = new TestClock();
+  /** Where the storage is, for a second one that a test opens. */
   database = "";
   storage!: Storage;
+  /** The parts of the running service. */
   parts!: Wired;
+  /** What the service publishes at `/openapi.json`. */
   document!: ApiDocument;
+  /** The base path: empty, or one such as `/v1`. */
   readonly base: string;
   #logged = "";
   readonly log = createLog("json", (lines) => {
@@ -120,6 +130,7 @@ export class TestService {
     this.base = config.basePath ?? "";
   }
 
+  /** Sends a request below the base path, as a runtime hands it over. Checks nothing. */
   async fetch(request: string, init: RequestInit = {}): Promise<Response> {
     const [method = "GET", target = "/"] = request.split(" ");
     const headers = new Headers(init.headers);
@@ -133,10 +144,11 @@ export class TestService {
   }
 
   async makeToken(fields: NewToken): Promise<string> {
-    return (await issueToken(this.storage, fields, Date.now())).token;
+    const { token } = await issueToken(this.storage, fields, Date.now());
+    return token;
   }
 
-  /** Revokes a token, and this service notices. */
+  /** Revokes a token, and makes the service notice. */
   async revoke(token: string): Promise<void> {
     const { authenticator } = this.parts;
     const { credential } = await authenticator.authenticate(token);
@@ -144,46 +156,25 @@ export class TestService {
     await authenticator.refresh();
   }
 
+  /** All that the service has logged so far. */
   readLog(): string {
     this.log.flush();
     return this.#logged;
   }
 
-  /** What all responses promise, whatever was asked. */
+  /** Fails unless a response keeps what all responses promise, and what is documented for this. */
   check(request: string, sent: string | undefined, reply: Reply): void {
-    const { status, headers } = reply;
     const [method = "", target = ""] = request.split(" ");
     const [path = ""] = target.split("?");
-    const id = headers.get("X-Request-Id");
-    expect(id).toMatch(/^[\w.-]{1,128}$/);
-    expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
-    for (const name of ["Set-Cookie", "Access-Control-Allow-Credentials"]) {
-      expect(headers.has(name)).toBe(false);
-    }
-    if (this.config.corsOrigins === undefined) {
-      const isProbe = /^\/(healthz|readyz|metrics)$/.test(path);
-      const cors = ["Allow-Origin", "Expose-Headers"].map((name) => `Access-Control-${name}`);
-      expect(cors.map((name) => headers.get(name))).toEqual(
-        isProbe ? [null, null] : ["*", exposed],
-      );
-    }
-    if (!openPath.test(path) || status === 404) {
-      // A proxy that compressed a response with an ETag would make it weak.
-      const isTagged = headers.has("ETag");
-      expect(headers.get("Cache-Control")).toBe(isTagged ? "no-store, no-transform" : "no-store");
-    }
-    if (status >= 400 && method !== "HEAD") {
-      expect(headers.get("Content-Type")).toBe("application/problem+json");
-      const type = `urn:plantstore:problem:${codes.get(status)}`;
-      const [title, detail] = [expect.any(String), expect.any(String)];
-      expect(reply.json).toMatchObject({ type, title, status, detail, requestId: id });
-      expect("errors" in reply.json).toBe(status === 400);
-    }
+    checkCommonHeaders(reply);
+    checkCaching(path, reply);
+    if (this.config.corsOrigins === undefined) checkCors(path, reply);
+    if (reply.status >= 400 && method !== "HEAD") checkProblem(reply);
     this.document.check(method, path, sent, reply);
   }
 }
 
-/** The hooks open and close it. */
+/** A service for the tests of this block, which its hooks start and stop. */
 export function openService(
   engine: (typeof engines)[number],
   config: ServiceConfig = {},
@@ -199,10 +190,11 @@ export function openService(
       withoutEvents: config.events === "off",
     });
     const { storage, log, clock } = service;
-    const whole = { ...readConfig({}, {}), ...config };
-    service.parts = wire(whole, storage, log, undefined, clock.now);
+    const wholeConfig = { ...readConfig({}, {}), ...config };
+    service.parts = wire(wholeConfig, storage, log, undefined, clock.now);
     await service.parts.authenticator.refresh();
-    service.document = new ApiDocument(await (await service.fetch("GET /openapi.json")).json());
+    const document = await service.fetch("GET /openapi.json");
+    service.document = new ApiDocument(await document.json());
   });
   afterAll(async () => {
     await service.storage?.close();
@@ -212,25 +204,27 @@ export function openService(
 }
 
 type Garden = ReturnType<typeof openGarden>;
-let gardens = 0;
+let gardensMade = 0;
 
-/** A garden for the tests of this block, new for each, and ways to call the service. */
-export function openGarden(...of: Parameters<typeof openService>) {
-  const service = openService(...of);
+/** A service for the tests of this block, a new garden for each test, and ways to call them. */
+export function openGarden(...serviceOptions: Parameters<typeof openService>) {
+  const service = openService(...serviceOptions);
   const tokens = new Map<string, Promise<string>>();
-  const readers: EventStreamReader[] = [];
+  const streams: EventStreamReader[] = [];
+  const unfinished: UnfinishedRequest[] = [];
   let name: string;
   beforeEach(() => {
-    name = `garden-${++gardens}`;
+    name = `garden-${++gardensMade}`;
     tokens.clear();
-    service.clock.lookMs = lookMs;
+    service.clock.stepMs = defaultStepMs;
   });
-  // Otherwise the streams of a test that failed would count in the next ones.
+  // Otherwise what a test leaves open would count in the next ones.
   afterEach(async () => {
-    await Promise.allSettled(readers.splice(0).map((each) => each.close()));
+    await Promise.allSettled(streams.splice(0).map((stream) => stream.close()));
+    await Promise.allSettled(unfinished.splice(0).map((request) => request.end()));
   });
 
-  /** To write, to read only, or to write to another garden. */
+  /** Makes, once for each test, a token to write, to read only, or to write to another garden. */
   function token(kind: "write" | "read" | "other" = "write"): Promise<string> {
     const scope = kind === "read" ? "read" : "write";
     const garden = kind === "other" ? `${name}-other` : name;
@@ -239,8 +233,12 @@ export function openGarden(...of: Parameters<typeof openService>) {
     return made;
   }
 
-  /** Sends a request as `call` does, and leaves the response unread and unchecked. */
-  async function fetch(request: string, body?: SentBody, more: SentHeaders = {}) {
+  /** Sends a request as `call` does, and leaves its response unread and unchecked. */
+  async function fetch(
+    request: string,
+    body?: SentBody,
+    more: SentHeaders = {},
+  ): Promise<Response> {
     const headers = new Headers("Authorization" in more ? {} : bearer(await token()));
     if (body !== undefined) headers.set("Content-Type", "application/json");
     for (const [name, value] of Object.entries(more)) {
@@ -248,12 +246,13 @@ export function openGarden(...of: Parameters<typeof openService>) {
       else headers.set(name, value);
     }
     const sent = body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : toText(body);
-    const init = { headers, ...(sent !== undefined && { body: sent }) };
+    const init = sent === undefined ? { headers } : { headers, body: sent };
     return deadline(service.fetch(request, init), patienceMs, () => {
       throw new Error(`${request} got no response within ${patienceMs} ms.`);
     });
   }
 
+  /** Calls with a token that may write. */
   const call: Call = async (request, status, body, headers = {}) => {
     const response = await fetch(request, body, headers);
     // The runtime sends no body to HEAD (see raw-bytes.test.ts), and a stream doesn't end.
@@ -261,44 +260,72 @@ export function openGarden(...of: Parameters<typeof openService>) {
     if (isStream) await response.body?.cancel();
     const text = isStream || request.startsWith("HEAD ") ? "" : await response.text();
     const reply = new Reply(response, text, service.base);
+    const sent = body instanceof Uint8Array ? undefined : toText(body);
     if (status !== reply.status) {
+      const asked = `${request} ${sent?.slice(0, 200) ?? ""}`.trimEnd();
       const got = `${reply.status}: ${text.slice(0, 2_000)}`;
-      throw new Error(`${request} must be ${status}, and is ${got}`);
+      throw new Error(`${asked} must be ${status}, and is ${got}`);
     }
-    service.check(request, body instanceof Uint8Array ? undefined : toText(body), reply);
+    service.check(request, sent, reply);
     return reply;
   };
-  const callWith =
-    (kind: "read" | "other"): Call =>
-    async (request, status, body, headers) =>
-      call(request, status, body, { ...bearer(await token(kind)), ...headers });
+
+  /** Calls with a token that may only read. */
+  const reader: Call = async (request, status, body, headers) =>
+    call(request, status, body, { ...bearer(await token("read")), ...headers });
+
+  /** Calls with a token to another garden, which may write there. */
+  const stranger: Call = async (request, status, body, headers) =>
+    call(request, status, body, { ...bearer(await token("other")), ...headers });
+
+  /** Calls without a token. */
   const anonymous: Call = (request, status, body, headers) =>
     call(request, status, body, { Authorization: null, ...headers });
 
   /** Sends the same request this often at once, and returns the statuses, the lowest first. */
-  async function atOnce(count: number, ...sent: Parameters<typeof fetch>): Promise<number[]> {
-    const replies = await Promise.all(Array.from({ length: count }, () => fetch(...sent)));
+  async function atOnce(count: number, ...request: Parameters<typeof fetch>): Promise<number[]> {
+    const replies = await Promise.all(Array.from({ length: count }, () => fetch(...request)));
     return replies.map(({ status }) => status).toSorted((a, b) => a - b);
+  }
+
+  /** Starts a request, and leaves it to the test to send its body. It ends with the test. */
+  async function startRequest(
+    request: string,
+    more: Readonly<Record<string, string>>,
+  ): Promise<UnfinishedRequest> {
+    const authorization = bearer(await token());
+    const headers = { ...authorization, "Content-Type": "application/json", ...more };
+    const started = new UnfinishedRequest((body) => service.fetch(request, { headers, body }));
+    unfinished.push(started);
+    return started;
+  }
+
+  /** Starts the same request this often. */
+  function startRequests(
+    count: number,
+    ...request: Parameters<typeof startRequest>
+  ): Promise<UnfinishedRequest[]> {
+    return Promise.all(Array.from({ length: count }, () => startRequest(...request)));
   }
 
   /** Stores plants in this garden without a request; absent ids are assigned. */
   async function plant(plants: readonly Parameters<typeof create>[0][]): Promise<void> {
-    const writes = plants.map((each) => create({ garden: name, ...each }));
+    const writes = plants.map((fields) => create({ garden: name, ...fields }));
     // Many in one transaction can take longer than a busy database has for it.
     while (writes.length > 0) await service.storage.apply(writes.splice(0, 1_000));
   }
 
-  /** Stores plants with these names, and the ids 1, 2 and so on. */
+  /** Stores plants with these names and the ids 1, 2 and so on, without a request. */
   const grow = (...names: readonly string[]): Promise<void> =>
     plant(names.map((name, index) => ({ id: BigInt(index + 1), name })));
 
-  /** The names in a list. */
+  /** Returns the names in a list. */
   async function list(query = ""): Promise<string[]> {
     const { json } = await call(`GET /plants?${query}`, 200);
     return json.map((plant: { name: string }) => plant.name);
   }
 
-  /** Follows the links from here, and returns the pages. */
+  /** Reads a page and follows the links from there to the last one. Returns the bodies. */
   async function walk(target: string): Promise<Reply["json"][]> {
     const pages = [];
     for (let next: string | undefined = target; next !== undefined; ) {
@@ -310,7 +337,7 @@ export function openGarden(...of: Parameters<typeof openService>) {
     return pages;
   }
 
-  /** A stream of events. */
+  /** Opens a stream of events, which ends with the test. */
   async function listen(more: SentHeaders = {}): Promise<EventStreamReader> {
     const headers = { Accept: "text/event-stream", ...more };
     const response = await fetch("GET /events", undefined, headers);
@@ -321,24 +348,38 @@ export function openGarden(...of: Parameters<typeof openService>) {
     }
     service.check("GET /events", undefined, new Reply(response, "", service.base));
     expect(response.headers.get("X-Accel-Buffering")).toBe("no");
-    const reader = new EventStreamReader(response);
-    readers.push(reader);
-    return reader;
+    const stream = new EventStreamReader(response);
+    streams.push(stream);
+    return stream;
   }
 
   return {
-    ...{ service, token, fetch, call, anonymous, atOnce, plant, grow, list, walk, listen },
-    /** With a token that may only read. */
-    reader: callWith("read"),
-    /** With a token to another garden. */
-    stranger: callWith("other"),
+    service,
+    token,
+    fetch,
+    call,
+    reader,
+    stranger,
+    anonymous,
+    atOnce,
+    startRequest,
+    startRequests,
+    plant,
+    grow,
+    list,
+    walk,
+    listen,
+    /** The garden of this test: another one in each. */
     get name() {
       return name;
     },
   };
 }
 
-/** Defines the tests once for each engine, and once of them below a base path. */
+/**
+ * Defines the same tests for each engine. The service on SQLite has a base path, unless the
+ * configuration says otherwise, so every test runs with one and without.
+ */
 export function onEachEngine(define: (garden: Garden) => void, config: ServiceConfig = {}): void {
   describe.each(engines)("on %s:", (engine) => {
     define(openGarden(engine, { basePath: engine === "SQLite" ? "/a/v1" : "", ...config }));

@@ -1,146 +1,301 @@
-/** Tokens: who gets in, what a refusal shows, what a read-only token may do; who a token is. */
-import { expect, test } from "bun:test";
+/** Tokens: which open the service, what a refusal shows, and what a read-only token allows. */
+import { describe, expect, test } from "bun:test";
 import { bearer, onEachEngine } from "./garden.ts";
 
-const realm = 'Bearer realm="plants"';
-const reads = ["GET /plants", "HEAD /plants", "GET /plants/1", "HEAD /plants/1", "GET /tags"];
-const others = ["GET /events", "GET /me", "HEAD /me"];
-const writes: readonly (readonly [request: string, body?: object])[] = [
-  ["POST /plants", { name: "Fern", id: 1 }],
-  ["POST /plants/bulk", [{ name: "Fern", id: 1 }]],
-  ["POST /plants/bulk-update", { ids: [7], set: { tag: "x" } }],
-  ["PUT /plants/1", { name: "Fern" }],
-  ["PATCH /plants/7", { tag: "x" }],
-  ["DELETE /plants/7"],
-  ["POST /plants/bulk-delete", { ids: [7] }],
+const reads = [
+  "GET /plants",
+  "HEAD /plants",
+  "GET /plants/7",
+  "HEAD /plants/7",
+  "GET /tags",
+  "GET /events",
+  "GET /me",
+  "HEAD /me",
 ];
-const operations = [...reads, ...others, ...writes.map(([request]) => request)];
-const unknown = `plant_${"0".repeat(49)}`;
+const writes: readonly { request: string; body?: object }[] = [
+  { request: "POST /plants", body: { name: "Fern", id: 1 } },
+  { request: "POST /plants/bulk", body: [{ name: "Fern", id: 1 }] },
+  { request: "POST /plants/bulk-update", body: { ids: [7], set: { tag: "x" } } },
+  { request: "PUT /plants/1", body: { name: "Fern" } },
+  { request: "PATCH /plants/7", body: { tag: "x" } },
+  { request: "DELETE /plants/7" },
+  { request: "POST /plants/bulk-delete", body: { ids: [7] } },
+];
+const operations = [...reads, ...writes.map(({ request }) => request)];
 
-onEachEngine(({ call, reader, stranger, anonymous, token, plant, list, service }) => {
-  /** The challenge of a 401, and the body without its request id. */
-  async function refuse(request: string, headers: Record<string, string> = {}) {
-    const reply = await anonymous(request, 401, undefined, { "X-Request-Id": "same", ...headers });
-    return [reply.headers.get("WWW-Authenticate"), reply.text] as const;
-  }
+/** Well-formed, but no token of the service. */
+const unknownToken = `plant_${"0".repeat(49)}`;
 
-  test.each(operations)("%s without a token, or with an unknown one, is 401", async (request) => {
-    expect((await refuse(request))[0]).toBe(realm);
-    const [challenge] = await refuse(request, bearer(unknown));
-    expect(challenge).toBe(`${realm}, error="invalid_token"`);
+onEachEngine((garden) => {
+  const { call, reader, stranger, anonymous, startRequest, token, plant, list, service } = garden;
+
+  describe.each(operations)("%s", (request) => {
+    test("without a token is a 401 that asks for one", async () => {
+      const { headers } = await anonymous(request, 401);
+      expect(headers.get("WWW-Authenticate")).toBe('Bearer realm="plants"');
+    });
+
+    test("with an unknown token is a 401 that says so", async () => {
+      const { headers } = await anonymous(request, 401, undefined, bearer(unknownToken));
+      const challenge = 'Bearer realm="plants", error="invalid_token"';
+      expect(headers.get("WWW-Authenticate")).toBe(challenge);
+    });
   });
 
-  test("the scheme is taken in any case, another is 401, and nothing but the header is read", async () => {
+  test.each(["Bearer ", "bearer ", "BEARER   "])(
+    "a token is accepted after '%s'",
+    async (scheme) => {
+      const headers = { Authorization: `${scheme}${await token()}` };
+      await call("GET /plants", 200, undefined, headers);
+    },
+  );
+
+  test.each([
+    { what: "Basic", authorization: (good: string) => `Basic ${good}` },
+    { what: "Token", authorization: (good: string) => `Token ${good}` },
+    { what: "no scheme", authorization: (good: string) => good },
+    { what: "a scheme and no token", authorization: () => "Bearer" },
+    { what: "no space after the scheme", authorization: (good: string) => `Bearer${good}` },
+    { what: "a word before the scheme", authorization: (good: string) => `x Bearer ${good}` },
+  ])("an Authorization with $what is the same 401 as without a token", async (wrong) => {
+    const Authorization = wrong.authorization(await token());
+    const requestId = { "X-Request-Id": "same" };
+
+    const without = await anonymous("GET /plants", 401, undefined, requestId);
+    const refused = await anonymous("GET /plants", 401, undefined, { ...requestId, Authorization });
+
+    expect(refused.headers.get("WWW-Authenticate")).toBe('Bearer realm="plants"');
+    expect(refused.text).toBe(without.text);
+  });
+
+  test("a token in the query or the body isn't read", async () => {
     const good = await token();
-    for (const scheme of ["Bearer", "bearer", "BEARER  "]) {
-      await call("GET /plants", 200, undefined, { Authorization: `${scheme} ${good}` });
-    }
-    const expected = await refuse("GET /plants");
-    for (const scheme of ["Basic _", "Token _", "_", "Bearer", "Bearer_", "x Bearer _"]) {
-      const Authorization = scheme.replace("_", good);
-      expect(await refuse("GET /plants", { Authorization })).toEqual(expected);
-    }
     await anonymous(`GET /plants?access_token=${good}`, 401);
     await anonymous("POST /plants", 401, { name: "Fern", access_token: good });
   });
 
-  test("tokens of a garden share their first four characters, and of other gardens they don't", async () => {
-    const start = (token: string) => /^plant_(\w{4})\w{45}$/.exec(token)?.[1];
-    const grants = [
-      { user: "ann", garden: "greenhouse" },
-      { user: "ben", garden: "greenhouse", scope: "read" as const },
-      { user: "greenhouse" },
-      { user: "ann" },
-      { user: "ben" },
-    ];
-    const tokens = await Promise.all(grants.map((grant) => service.makeToken(grant)));
-    const [shared, second, third, ann, ben] = tokens.map(start);
-    expect([second, third]).toEqual([shared, shared]);
-    // Whichever process makes them: commands make tokens, and so did older versions.
-    expect(shared).toBe("79MS");
-    expect(new Set([shared, ann, ben, undefined]).size).toBe(4);
-    expect(new Set(tokens.map((each) => each.slice(10, 49))).size).toBe(5);
-  });
-
-  test("a malformed, expired or revoked token is 401, with the body of an unknown one", async () => {
+  test.each([
+    { what: "is too short", malformed: () => "plant_short" },
+    { what: "looks like a JWT", malformed: () => "a.b.c" },
+    { what: "has a word after it", malformed: () => `${unknownToken} x` },
+    { what: "has 8,000 characters", malformed: () => "x".repeat(8_000) },
+    { what: "has a character too many", malformed: (good: string) => `${good}x` },
+    {
+      what: "has a wrong last character",
+      malformed: (good: string) => good.slice(0, -1) + (good.endsWith("0") ? "1" : "0"),
+    },
+    { what: "is sent twice", malformed: (good: string) => `${good}, Bearer ${good}` },
+  ])("a token that $what is the same 401 as an unknown one", async ({ malformed }) => {
     const good = await token();
     await call("GET /plants", 200);
-    const wrong = good.slice(0, -1) + (good.endsWith("0") ? "1" : "0");
+    const requestId = { "X-Request-Id": "same" };
+
+    const unknown = { ...requestId, ...bearer(unknownToken) };
+    const expected = await anonymous("GET /plants", 401, undefined, unknown);
+    const wrong = { ...requestId, ...bearer(malformed(good)) };
+    const refused = await anonymous("GET /plants", 401, undefined, wrong);
+
+    const challenge = 'Bearer realm="plants", error="invalid_token"';
+    expect(refused.headers.get("WWW-Authenticate")).toBe(challenge);
+    expect(refused.text).toBe(expected.text);
+  });
+
+  test("an expired or revoked token is the same 401 as an unknown one", async () => {
     const expired = await service.makeToken({ user: "ann", expiresAtMs: Date.now() });
     const revoked = await service.makeToken({ user: "ann" });
     await service.revoke(revoked);
-    const malformed = ["plant_short", "a.b.c", `${unknown} x`, "x".repeat(8_000), `${good}x`];
-    const expected = await refuse("GET /plants", bearer(unknown));
-    for (const bad of [...malformed, wrong, expired, revoked, `${good}, Bearer ${good}`]) {
-      expect(await refuse("GET /plants", bearer(bad))).toEqual(expected);
-    }
-  });
+    const requestId = { "X-Request-Id": "same" };
 
-  test("a read-only token may read everything, and is 403 on every write, which changes nothing", async () => {
-    await plant([{ id: 7n, name: "Ivy" }]);
-    for (const request of reads) await reader(request, request.includes("/1") ? 404 : 200);
-    for (const request of others) await reader(request, 200);
-    for (const [request, body] of writes) {
-      const refused = await reader(request, 403, body);
-      const challenge = `${realm}, error="insufficient_scope", scope="write"`;
+    const unknown = { ...requestId, ...bearer(unknownToken) };
+    const expected = await anonymous("GET /plants", 401, undefined, unknown);
+
+    const challenge = 'Bearer realm="plants", error="invalid_token"';
+    for (const ended of [expired, revoked]) {
+      const headers = { ...requestId, ...bearer(ended) };
+      const refused = await anonymous("GET /plants", 401, undefined, headers);
       expect(refused.headers.get("WWW-Authenticate")).toBe(challenge);
+      expect(refused.text).toBe(expected.text);
     }
-    expect(await list()).toEqual(["Ivy"]);
   });
 
-  test("nothing is stored whose body arrives after its token was revoked", async () => {
-    const good = await token();
-    const begin = () => {
-      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-      const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
-      const headers = { ...bearer(good), ...chunked };
-      const responding = service.fetch("POST /plants", { headers, body: readable });
-      return async () => {
-        await new Blob(['{"name":"Fern"}']).stream().pipeTo(writable);
-        return (await responding).status;
-      };
-    };
-    // The token is looked up now, so that the next requests are admitted at once.
-    expect(await begin()()).toBe(201);
-    const [sendForgotten, sendLate] = [begin(), begin()];
+  describe("the first four characters of a token", () => {
+    /** Without its `plant_`. */
+    const beginningOf = (made: string) => /^plant_(\w{4})\w{45}$/.exec(made)?.[1];
+
+    test("are the same for all tokens of a garden, made by any version", async () => {
+      const first = await service.makeToken({ user: "ann", garden: "greenhouse" });
+      const second = await service.makeToken({ user: "ben", garden: "greenhouse", scope: "read" });
+      const third = await service.makeToken({ user: "greenhouse" });
+
+      expect(beginningOf(first)).toBe("79MS");
+      expect(beginningOf(second)).toBe("79MS");
+      expect(beginningOf(third)).toBe("79MS");
+    });
+
+    test("are others for another garden", async () => {
+      const ofGreenhouse = await service.makeToken({ user: "greenhouse" });
+      const ofAnn = await service.makeToken({ user: "ann" });
+      const ofBen = await service.makeToken({ user: "ben" });
+
+      const beginnings = [ofGreenhouse, ofAnn, ofBen].map(beginningOf);
+      expect(beginnings).not.toContain(undefined);
+      expect(new Set(beginnings).size).toBe(3);
+    });
+
+    test("are all that tokens of a garden share", async () => {
+      const tokens = [
+        await service.makeToken({ user: "ann", garden: "greenhouse" }),
+        await service.makeToken({ user: "ben", garden: "greenhouse", scope: "read" }),
+        await service.makeToken({ user: "greenhouse" }),
+        await service.makeToken({ user: "ann" }),
+        await service.makeToken({ user: "ben" }),
+      ];
+
+      const secrets = tokens.map((made) => made.slice("plant_1234".length, 49));
+      expect(new Set(secrets).size).toBe(5);
+    });
+  });
+
+  describe("a read-only token", () => {
+    test.each(reads)("allows %s", async (request) => {
+      await plant([{ id: 7n, name: "Ivy" }]);
+      await reader(request, 200);
+    });
+
+    test.each(["GET", "HEAD"])("learns that there is no plant from %s", async (method) => {
+      await reader(`${method} /plants/1`, 404);
+    });
+
+    test.each(writes)("gets a 403 for $request, which changes nothing", async (write) => {
+      await plant([{ id: 7n, name: "Ivy" }]);
+
+      const refused = await reader(write.request, 403, write.body);
+
+      expect(refused.headers.get("WWW-Authenticate")).toBe(
+        'Bearer realm="plants", error="insufficient_scope", scope="write"',
+      );
+      expect(await list()).toEqual(["Ivy"]);
+      expect((await call("GET /me", 200)).json).toMatchObject({ plants: 1, lastEvent: 1 });
+    });
+  });
+
+  test("a plant isn't stored if its token was revoked before its body arrived", async () => {
+    // The service looks up the token now, so it admits the next requests at once.
+    await call("POST /plants", 201, { name: "Fern" });
+    const chunked = { "Transfer-Encoding": "chunked" };
+    const early = await startRequest("POST /plants", chunked);
+    const late = await startRequest("POST /plants", chunked);
+    // A new token makes the service forget the tokens that it knows.
     await service.makeToken({ user: "another" });
     await service.parts.authenticator.refresh();
-    expect(await sendForgotten()).toBe(201);
-    await service.revoke(good);
-    expect(await sendLate()).toBe(401);
-    expect((await reader("GET /plants", 200)).json).toHaveLength(2);
+
+    await early.write('{"name":"Ivy"}');
+    expect((await early.end()).status).toBe(201);
+
+    await service.revoke(await token());
+    await late.write('{"name":"Moss"}');
+    expect((await late.end()).status).toBe(401);
+
+    const { json } = await reader("GET /plants", 200);
+    expect(json).toEqual([
+      { name: "Fern", tag: "" },
+      { name: "Ivy", tag: "" },
+    ]);
   });
 
-  test("/me shows user, garden, scope and expiry of the token, number of plants and last event", async () => {
-    const { json } = await call("GET /me", 200);
-    const me = { user: "ann", garden: json.garden, scope: "write", plants: 0, lastEvent: 0 };
-    expect(json).toEqual(me);
-    await call("POST /plants/bulk", 200, [{ name: "Fern" }, { name: "Ivy" }]);
-    await call("DELETE /plants/1", 204);
-    const later = { ...me, scope: "read", plants: 1, lastEvent: 3 };
-    expect((await reader("GET /me", 200)).json).toEqual(later);
-    const expiresAtMs = Date.now() + 60_000;
-    const bob = bearer(await service.makeToken({ user: "bob", expiresAtMs }));
-    const expiresAt = new Date(expiresAtMs).toISOString();
-    const expected = { ...me, user: "bob", garden: "bob", expiresAt };
-    expect((await call("GET /me", 200, undefined, bob)).json).toEqual(expected);
+  describe("/me", () => {
+    test("shows whose token it is, and what its garden has", async () => {
+      const { json } = await call("GET /me", 200);
+
+      expect(json).toEqual({
+        user: "ann",
+        garden: garden.name,
+        scope: "write",
+        plants: 0,
+        lastEvent: 0,
+      });
+    });
+
+    test("shows the scope of a read-only token", async () => {
+      const { json } = await reader("GET /me", 200);
+
+      expect(json).toEqual({
+        user: "ann",
+        garden: garden.name,
+        scope: "read",
+        plants: 0,
+        lastEvent: 0,
+      });
+    });
+
+    test("counts the plants of a bulk, and no deleted ones", async () => {
+      await call("POST /plants/bulk", 200, [{ name: "Fern" }, { name: "Ivy" }]);
+      await call("DELETE /plants/1", 204);
+
+      const { json } = await call("GET /me", 200);
+
+      expect(json.plants).toBe(1);
+      expect(json.lastEvent).toBe(3);
+    });
+
+    test("shows when the token expires", async () => {
+      const expiresAtMs = Date.now() + 60_000;
+      const bobs = await service.makeToken({ user: "bob", expiresAtMs });
+
+      const { json } = await call("GET /me", 200, undefined, bearer(bobs));
+
+      expect(json).toEqual({
+        user: "bob",
+        garden: "bob",
+        scope: "write",
+        plants: 0,
+        lastEvent: 0,
+        expiresAt: new Date(expiresAtMs).toISOString(),
+      });
+    });
   });
 
-  test("every operation keeps to the garden of its token", async () => {
-    await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
-    for (const path of ["/plants", "/plants?tag=shade", "/plants?q=fern", "/tags", "/events"]) {
-      expect((await stranger(`GET ${path}`, 200)).json).toEqual([]);
-    }
-    for (const request of ["GET /plants/1", "DELETE /plants/1"]) await stranger(request, 404);
-    const ids = { ids: [1] };
-    for (const { json } of [
-      await stranger("POST /plants/bulk-delete", 200, ids),
-      await stranger("POST /plants/bulk-update", 200, { ...ids, set: { tag: "x" } }),
-    ]) {
+  describe("a token to another garden", () => {
+    test.each(["/plants", "/plants?tag=shade", "/plants?q=fern", "/tags", "/events"])(
+      "finds nothing at %s",
+      async (path) => {
+        await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+        const { json } = await stranger(`GET ${path}`, 200);
+        expect(json).toEqual([]);
+      },
+    );
+
+    test.each(["GET", "DELETE"])("gets a 404 for %s of a plant", async (method) => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+      await stranger(`${method} /plants/1`, 404);
+      expect(await list()).toEqual(["Fern"]);
+    });
+
+    test("misses the plant in a bulk delete", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+      const { json } = await stranger("POST /plants/bulk-delete", 200, { ids: [1] });
+
       expect(json.missing).toEqual([1]);
-    }
-    await stranger("PUT /plants/1", 201, { name: "Other" });
-    await stranger("POST /plants/bulk", 200, [{ name: "Another", id: 2 }]);
-    expect((await call("GET /plants", 200)).json).toEqual([{ name: "Fern", tag: "shade" }]);
+      expect(await list()).toEqual(["Fern"]);
+    });
+
+    test("misses the plant in a bulk update", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+      const body = { ids: [1], set: { tag: "x" } };
+      const { json } = await stranger("POST /plants/bulk-update", 200, body);
+
+      expect(json.missing).toEqual([1]);
+      expect(await list("tag=shade")).toEqual(["Fern"]);
+    });
+
+    test("creates plants with the same ids there, and not here", async () => {
+      await plant([{ id: 1n, name: "Fern", tag: "shade" }]);
+
+      await stranger("PUT /plants/1", 201, { name: "Other" });
+      await stranger("POST /plants/bulk", 200, [{ name: "Another", id: 2 }]);
+
+      const { json } = await call("GET /plants", 200);
+      expect(json).toEqual([{ name: "Fern", tag: "shade" }]);
+    });
   });
 });
