@@ -1,5 +1,5 @@
-/** From a token to its caller, on a real storage and injected clocks. */
-import { afterAll, beforeEach, expect, mock, spyOn, test } from "bun:test";
+/** Authentication with opaque tokens, and when its cache is trusted: real storage, test clocks. */
+import { afterAll, beforeEach, describe, expect, mock, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { PlantStoreError } from "../domain/errors.ts";
@@ -8,6 +8,7 @@ import { openStorage } from "../storage/open.ts";
 import { Authenticator } from "./authenticator.ts";
 import { issueToken } from "./opaque-token.ts";
 
+/** How long the cache is trusted after a refresh. */
 const trustMs = 4_000;
 
 const folder = makeTemporaryFolder();
@@ -36,70 +37,90 @@ function passTime(durationMs: number): void {
   monotonicMs += durationMs;
 }
 
-/** A token that is known from the next refresh on. */
+/** Issues a token to alice that the authenticator can cache. */
 async function issue(expiresAtMs?: number) {
   const issued = await issueToken(storage, { user: "alice", expiresAtMs }, wallMs);
+  // Otherwise the next refresh would see the new token and clear the cache.
   await authenticator.refresh();
   return issued;
 }
 
 /** The user of a token, or the code of the refusal. */
-async function ask(token: string): Promise<string> {
+async function authenticate(token: string): Promise<string> {
   return authenticator.authenticate(token).then(
     (caller) => caller.user,
     (error) => error.code ?? String(error),
   );
 }
 
-test("refuses a token from the moment it expires, even a cached one", async () => {
+test("a token is refused from the moment it expires, even if it's cached", async () => {
   const { token } = await issue(wallMs + 100);
   passTime(99);
-  expect(await ask(token)).toBe("alice");
+  expect(await authenticate(token)).toBe("alice");
   passTime(1);
-  expect(await ask(token)).toBe("unauthenticated");
+  expect(await authenticate(token)).toBe("unauthenticated");
 });
 
-test("uses its cache until the last refresh began too long ago", async () => {
+test("a cached token isn't looked up again within the trusted time after a refresh", async () => {
   const { token } = await issue();
   const lookUps = spyOn(storage, "findToken");
-  await ask(token);
+  await authenticate(token);
+  passTime(trustMs);
+  await authenticate(token);
+  expect(lookUps).toHaveBeenCalledTimes(1);
+});
+
+test("the trusted time is counted from the start of a refresh", async () => {
+  const { token } = await issue();
+  const lookUps = spyOn(storage, "findToken");
+  await authenticate(token);
   passTime(trustMs);
   const { countTokenChanges } = storage;
   spyOn(storage, "countTokenChanges").mockImplementation(() => {
+    // The refresh itself takes all of the trusted time.
     passTime(trustMs);
     return countTokenChanges();
   });
   await authenticator.refresh();
-  await ask(token);
+
+  await authenticate(token);
   expect(lookUps).toHaveBeenCalledTimes(1);
   passTime(1);
-  await ask(token);
+  await authenticate(token);
   expect(lookUps).toHaveBeenCalledTimes(2);
 });
 
-test.each([
-  [
-    "the clock was set back",
-    () => {
-      wallMs -= 3_000;
-      monotonicMs += trustMs + 1;
-    },
-  ],
-  [
-    "the machine slept",
-    () => {
-      wallMs += trustMs + 1;
-    },
-  ],
-])("trusts its cache no longer, even if %s", async (_, passTimeOddly) => {
-  const { token, record } = await issue();
-  expect(await ask(token)).toBe("alice");
-  await storage.revokeToken(record.id, wallMs);
-  passTimeOddly();
-  expect(await ask(token)).toBe("unauthenticated");
+describe("a cached token that was revoked is refused after the trusted time", () => {
+  test("even if the clock was set back", async () => {
+    const { token, record } = await issue();
+    expect(await authenticate(token)).toBe("alice");
+    await storage.revokeToken(record.id, wallMs);
+    wallMs -= 3_000;
+    monotonicMs += trustMs + 1;
+    expect(await authenticate(token)).toBe("unauthenticated");
+  });
+
+  test("even if the machine slept", async () => {
+    const { token, record } = await issue();
+    expect(await authenticate(token)).toBe("alice");
+    await storage.revokeToken(record.id, wallMs);
+    // The monotonic clock stands still while a machine sleeps.
+    wallMs += trustMs + 1;
+    expect(await authenticate(token)).toBe("unauthenticated");
+  });
+
+  test("even if a failover leads to a standby with the same count of changes", async () => {
+    spyOn(storage, "countTokenChanges").mockResolvedValue(1);
+    const { token, record } = await issue();
+    expect(await authenticate(token)).toBe("alice");
+    await storage.revokeToken(record.id, wallMs);
+    passTime(trustMs + 1);
+    await authenticator.refresh();
+    expect(await authenticate(token)).toBe("unauthenticated");
+  });
 });
 
-test("a token that is revoked during its lookup isn't cached", async () => {
+test("a token that is revoked while it's looked up isn't cached", async () => {
   const { token, record } = await issue();
   const held = Promise.withResolvers<void>();
   const { findToken } = storage;
@@ -108,28 +129,18 @@ test("a token that is revoked during its lookup isn't cached", async () => {
     await held.promise;
     return found;
   });
-  const asking = ask(token);
+  const authenticating = authenticate(token);
   await storage.revokeToken(record.id, wallMs);
   await authenticator.refresh();
   held.resolve();
-  expect(await asking).toBe("alice");
-  expect(await ask(token)).toBe("unauthenticated");
+  expect(await authenticating).toBe("alice");
+  expect(await authenticate(token)).toBe("unauthenticated");
 });
 
-test("a revocation isn't lost in a failover to a standby with the same count of changes", async () => {
-  spyOn(storage, "countTokenChanges").mockResolvedValue(1);
-  const { token, record } = await issue();
-  expect(await ask(token)).toBe("alice");
-  await storage.revokeToken(record.id, wallMs);
-  passTime(trustMs + 1);
-  await authenticator.refresh();
-  expect(await ask(token)).toBe("unauthenticated");
-});
-
-test("while the storage fails, a token is neither refused nor cached as bad", async () => {
+test("a token is unavailable while the storage fails, and valid afterwards", async () => {
   const { token } = await issue();
   const gone = new PlantStoreError("unavailable", "The disk is gone.");
   spyOn(storage, "findToken").mockRejectedValueOnce(gone);
-  expect(await ask(token)).toBe("unavailable");
-  expect(await ask(token)).toBe("alice");
+  expect(await authenticate(token)).toBe("unavailable");
+  expect(await authenticate(token)).toBe("alice");
 });

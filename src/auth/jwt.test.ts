@@ -1,6 +1,6 @@
 /**
- * Who a JWT stands for, which are refused, and the issuer's keys over time. The issuer is real, the
- * clocks are not.
+ * The caller that a JWT stands for, which JWTs are refused, and how long the issuer's keys count.
+ * The issuer is real, the clocks aren't.
  */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -11,13 +11,16 @@ import {
   sign,
   startIssuer,
 } from "../../testing/openid-issuer.ts";
-import type { Caller } from "../domain/caller.ts";
 import { Clocks } from "../shared/clocks.ts";
 import { type JwtIssuer, JwtVerifier } from "./jwt.ts";
 
+/** How far the issuer's clock may be off. */
 const skewMs = 30_000;
+/** How often the issuer is asked for its keys, at most. */
 const cooldownMs = 10_000;
+/** How long a token isn't verified again. */
 const rememberMs = 15_000;
+/** How long keys count while the issuer can't be asked. */
 const keysMaxAgeMs = 3_600_000;
 
 const issuer = startIssuer();
@@ -30,6 +33,7 @@ let wallMs: number;
 let monotonicMs: number;
 let jwts: JwtVerifier;
 
+/** Starts with a new verifier, which knows no keys and no tokens yet. */
 function trust(settings: Partial<JwtIssuer> = {}): void {
   jwts = new JwtVerifier({ ...issuer.trust, ...settings }, clocks);
 }
@@ -50,214 +54,348 @@ function passTime(durationMs: number): void {
 }
 
 /** The caller of a token, or the code of its refusal. */
-const ask = async (token: string): Promise<unknown> =>
-  jwts.findCached(token) ?? jwts.verify(token).catch(({ code }) => code);
+async function verify(token: string): Promise<unknown> {
+  return jwts.findCached(token) ?? jwts.verify(token).catch(({ code }) => code);
+}
 
 type Fields = Record<string, unknown>;
 
-/** The claims of a good token, with some replaced. */
-const good = (others: Fields = {}) => issuer.claims(wallMs, others);
-const askWith = async (others: Fields, header: Fields = {}) =>
-  ask(await sign(key, good(others), header));
+/** Signs a good token in which these claims and fields of the header are replaced. */
+function signToken(claims: Fields = {}, header: Fields = {}): Promise<string> {
+  return sign(key, issuer.claims(wallMs, claims), header);
+}
+
+/** Signs a good token that wasn't verified before, and that outlives every time of these tests. */
+function signNewToken(by: SigningKey = key): Promise<string> {
+  // As seconds, these milliseconds are thousands of years from now.
+  return sign(by, issuer.claims(wallMs, { exp: wallMs, jti: crypto.randomUUID() }));
+}
 
 const alice = expect.objectContaining({ user: "alice", garden: "alice", scope: "write" });
 
 describe("a good token", () => {
   test("stands for its subject, in the subject's own garden", async () => {
-    const credential = `${issuer.url} alice`;
-    const expiresAtMs = wallMs + 60_000;
-    const caller = { credential, user: "alice", garden: "alice", scope: "write", expiresAtMs };
-    expect(await askWith({})).toEqual(caller);
-    // Its own id is only for the log, so that no line break gets there.
-    expect(await askWith({ jti: "renewed" })).toEqual({ ...caller, tokenId: "renewed" });
-    expect(await askWith({ jti: "a\nb" })).toEqual(caller);
+    expect(await verify(await signToken())).toEqual({
+      credential: `${issuer.url} alice`,
+      user: "alice",
+      garden: "alice",
+      scope: "write",
+      expiresAtMs: wallMs + 60_000,
+    });
   });
 
-  test("opens the garden that the configured claim names, and needs that claim", async () => {
-    const gardenClaim = "https://plants.test/garden";
-    trust({ gardenClaim });
-    const team = { user: "alice", garden: "team", scope: "write" };
-    expect(await askWith({ [gardenClaim]: "team" })).toMatchObject(team);
-    for (const others of [{}, { [gardenClaim]: 7 }, { [gardenClaim]: "a\nb" }]) {
-      expect(await askWith(others)).toBe("unauthenticated");
-    }
+  test("is named by its own id", async () => {
+    expect(await verify(await signToken({ jti: "renewed" }))).toEqual({
+      credential: `${issuer.url} alice`,
+      tokenId: "renewed",
+      user: "alice",
+      garden: "alice",
+      scope: "write",
+      expiresAtMs: wallMs + 60_000,
+    });
   });
 
-  test("may be of several algorithms, audiences and types, and leave out which key it is", async () => {
+  test("has no id if that holds a line break, which would get into the log", async () => {
+    const caller = await verify(await signToken({ jti: "a\nb" }));
+    expect(caller).toEqual(alice);
+    expect(caller).toHaveProperty("tokenId", undefined);
+  });
+
+  test("is accepted for any of the configured audiences", async () => {
     trust({ audiences: ["second", audience] });
-    for (const aud of [["other", audience], "second"])
-      expect(await askWith({ aud })).toEqual(alice);
-    for (const typ of [undefined, "jwt", "at+jwt", "application/at+jwt"]) {
-      expect(await askWith({}, { typ, kid: undefined })).toEqual(alice);
-    }
-    const algorithms = ["RS256", "RS384", "RS512", "ES384", "ES512", "EdDSA"];
-    const keys = await Promise.all(algorithms.map((each) => issuer.makeKey(each)));
-    trust();
-    for (const each of keys) expect(await ask(await sign(each, good()))).toEqual(alice);
+    expect(await verify(await signToken({ aud: ["other", audience] }))).toEqual(alice);
+    expect(await verify(await signToken({ aud: "second" }))).toEqual(alice);
   });
 
-  test.each<[scope: unknown, expected: string | undefined]>([
-    ["openid profile read", "read"],
-    ["read write", "write"],
-    [["openid", "write"], "write"],
-    [undefined, undefined],
-    ["READ readwrite read,write", undefined],
-    [{ write: 1 }, undefined],
-  ])("with the scope %p may %s", async (scope, expected) => {
-    expect(((await askWith({ scope })) as Caller).scope).toBe(expected as Caller["scope"]);
+  test.each([undefined, "jwt", "at+jwt", "application/at+jwt"])(
+    "can have the type %p",
+    async (typ) => {
+      expect(await verify(await signToken({}, { typ }))).toEqual(alice);
+    },
+  );
+
+  test("needn't say which key it is signed with", async () => {
+    expect(await verify(await signToken({}, { kid: undefined }))).toEqual(alice);
   });
 
-  test("ends at its expiry and the clock skew, even if it was verified before", async () => {
-    const token = await sign(key, good({ exp: wallMs / 1_000 }));
+  test.each(["RS256", "RS384", "RS512", "ES384", "ES512", "EdDSA"])(
+    "can be signed with %s",
+    async (algorithm) => {
+      const otherKey = await issuer.makeKey(algorithm);
+      expect(await verify(await sign(otherKey, issuer.claims(wallMs)))).toEqual(alice);
+    },
+  );
+
+  test("is valid until its expiry and the clock skew, even if it was verified before", async () => {
+    const token = await signToken({ exp: wallMs / 1_000 });
     passTime(skewMs - 1);
-    expect(await ask(token)).toEqual(alice);
+    expect(await verify(token)).toEqual(alice);
     passTime(1);
-    expect(await ask(token)).toBe("unauthenticated");
+    expect(await verify(token)).toBe("unauthenticated");
   });
 });
 
-describe("refuses a token", () => {
-  test.each<Fields>([
-    ...["iss", "aud", "exp", "sub"].map((claim) => ({ [claim]: undefined })),
-    { iss: "https://evil.test" },
-    { aud: `${audience}.evil.test` },
-    ...["", 7, "alice\u0000"].map((sub) => ({ sub })),
-    // Bound to a key of the sender's.
-    { cnf: { jkt: "x" } },
-  ])("with %p", async (claims) => expect(await askWith(claims)).toBe("unauthenticated"));
+describe("with a configured garden claim", () => {
+  const gardenClaim = "https://plants.test/garden";
 
-  test.each(["logout+jwt", "id_token", "at+jwt2"])("of the type %s", async (typ) =>
-    expect(await askWith({}, { typ })).toBe("unauthenticated"),
-  );
+  beforeEach(() => trust({ gardenClaim }));
+
+  test("a token opens the garden that the claim names", async () => {
+    expect(await verify(await signToken({ [gardenClaim]: "team" }))).toMatchObject({
+      user: "alice",
+      garden: "team",
+      scope: "write",
+    });
+  });
+
+  test.each([
+    { problem: "no such claim", claims: {} },
+    { problem: "a number in it", claims: { [gardenClaim]: 7 } },
+    { problem: "a line break in it", claims: { [gardenClaim]: "a\nb" } },
+  ])("a token with $problem is refused", async ({ claims }) => {
+    expect(await verify(await signToken(claims))).toBe("unauthenticated");
+  });
+});
+
+describe("a token with the scope", () => {
+  test("read can read", async () => {
+    const token = await signToken({ scope: "openid profile read" });
+    expect(await verify(token)).toMatchObject({ scope: "read" });
+  });
+
+  test("write can write, even if it also has read", async () => {
+    const token = await signToken({ scope: "read write" });
+    expect(await verify(token)).toMatchObject({ scope: "write" });
+  });
+
+  test("write in an array can write", async () => {
+    const token = await signToken({ scope: ["openid", "write"] });
+    expect(await verify(token)).toMatchObject({ scope: "write" });
+  });
+
+  test.each([
+    { scope: undefined },
+    { scope: "READ readwrite read,write" },
+    { scope: { write: 1 } },
+  ])("$scope is valid, but can do nothing", async ({ scope }) => {
+    const caller = await verify(await signToken({ scope }));
+    expect(caller).toMatchObject({ user: "alice", scope: undefined });
+  });
+});
+
+describe("a token is refused", () => {
+  test.each(["iss", "aud", "exp", "sub"])("without the claim %s", async (claim) => {
+    expect(await verify(await signToken({ [claim]: undefined }))).toBe("unauthenticated");
+  });
+
+  test("of another issuer", async () => {
+    expect(await verify(await signToken({ iss: "https://evil.test" }))).toBe("unauthenticated");
+  });
+
+  test("for another audience", async () => {
+    const token = await signToken({ aud: `${audience}.evil.test` });
+    expect(await verify(token)).toBe("unauthenticated");
+  });
+
+  test.each(["", 7, "alice\u0000"])("with the subject %j", async (sub) => {
+    expect(await verify(await signToken({ sub }))).toBe("unauthenticated");
+  });
+
+  test("if it's bound to a key of the sender", async () => {
+    expect(await verify(await signToken({ cnf: { jkt: "x" } }))).toBe("unauthenticated");
+  });
+
+  test.each(["logout+jwt", "id_token", "at+jwt2"])("if its type is %s", async (typ) => {
+    expect(await verify(await signToken({}, { typ }))).toBe("unauthenticated");
+  });
 
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-  test("without a signature, or with the public key as a shared secret", async () => {
-    for (const alg of ["none", "HS256"]) {
-      const text = `${encode({ alg, kid: key.kid })}.${encode(good())}`;
-      const hmac = createHmac("sha256", JSON.stringify(key.publicJwk)).update(text);
-      for (const signature of ["", hmac.digest("base64url")]) {
-        expect(await ask(`${text}.${signature}`)).toBe("unauthenticated");
-      }
-    }
+  test.each(["none", "HS256"])("with the algorithm %s and no signature", async (alg) => {
+    const text = `${encode({ alg, kid: key.kid })}.${encode(issuer.claims(wallMs))}`;
+    expect(await verify(`${text}.`)).toBe("unauthenticated");
   });
 
-  test("that brings its key along or points to one", async () => {
-    const own = await makeSigningKey();
+  test.each(["none", "HS256"])(
+    "with the algorithm %s and the public key as a shared secret",
+    async (alg) => {
+      const text = `${encode({ alg, kid: key.kid })}.${encode(issuer.claims(wallMs))}`;
+      const hmac = createHmac("sha256", JSON.stringify(key.publicJwk)).update(text);
+      expect(await verify(`${text}.${hmac.digest("base64url")}`)).toBe("unauthenticated");
+    },
+  );
+
+  test("if it brings its key along or points to one, which isn't fetched", async () => {
+    const ownKey = await makeSigningKey();
     const evil = startIssuer();
-    evil.published = [own.publicJwk];
+    evil.published = [ownKey.publicJwk];
     const url = `${evil.url}/keys`;
-    const brought = { jwk: own.publicJwk, jku: url, x5u: url };
-    for (const kid of [own.kid, key.kid, undefined]) {
-      expect(await ask(await sign(own, good(), { ...brought, kid }))).toBe("unauthenticated");
+    for (const kid of [ownKey.kid, key.kid, undefined]) {
+      const header = { jwk: ownKey.publicJwk, jku: url, x5u: url, kid };
+      const token = await sign(ownKey, issuer.claims(wallMs), header);
+      expect(await verify(token)).toBe("unauthenticated");
     }
     expect(evil.asked).toBe(0);
     await evil.stop();
   });
 });
 
-const down = () => new Response("", { status: 503 });
-/** A token that outlives every time of these tests, and differs from all others. */
-let signed = 0;
-const signLong = (by: SigningKey = key) => sign(by, good({ exp: wallMs, jti: String(signed++) }));
+const unavailable = () => new Response("", { status: 503 });
 
-describe("the issuer's keys", () => {
-  test("count once the issuer may be asked again, and no longer once it withdraws them", async () => {
-    const token = await signLong();
-    expect(await ask(token)).toEqual(alice);
+describe("a key that the issuer adds", () => {
+  test("counts once the issuer may be asked again", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
     const added = await issuer.makeKey();
-    issuer.published = [added.publicJwk];
-    expect(await ask(await signLong(added))).toBe("unauthenticated");
+    expect(await verify(await signNewToken(added))).toBe("unauthenticated");
     passTime(cooldownMs);
-    expect(await ask(await signLong(added))).toEqual(alice);
-    expect(await ask(await signLong())).toBe("unauthenticated");
-    // It was verified a moment ago.
-    passTime(rememberMs - cooldownMs);
-    expect(await ask(token)).toBe("unauthenticated");
+    expect(await verify(await signNewToken(added))).toEqual(alice);
+  });
+});
+
+describe("a key that the issuer withdraws", () => {
+  test("no longer counts once the keys are fetched again", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
+    const added = await makeSigningKey();
+    issuer.published = [added.publicJwk];
+    passTime(cooldownMs);
+    // A token with an unknown key has them fetched.
+    expect(await verify(await signNewToken(added))).toEqual(alice);
+    expect(await verify(await signNewToken())).toBe("unauthenticated");
   });
 
-  test.each([
-    [
-      "the clock is set back",
-      (durationMs: number) => {
-        monotonicMs += durationMs;
-        wallMs -= 3_600_000;
-      },
-    ],
-    [
-      "the machine sleeps",
-      (durationMs: number) => {
-        wallMs += durationMs;
-      },
-    ],
-  ])("count no longer than usual, even if %s", async (_, passTimeOddly) => {
-    const token = await signLong();
-    expect(await ask(token)).toEqual(alice);
+  test("counts 15 seconds at most for a token that was just verified", async () => {
+    const token = await signNewToken();
+    expect(await verify(token)).toEqual(alice);
+    issuer.published = [];
+    passTime(cooldownMs);
+    await jwts.keys.refresh();
+    passTime(rememberMs - cooldownMs - 1);
+    expect(await verify(token)).toEqual(alice);
+    passTime(1);
+    expect(await verify(token)).toBe("unauthenticated");
+  });
+});
+
+describe.each([
+  {
+    event: "the clock is set back",
+    passTimeOddly(durationMs: number) {
+      monotonicMs += durationMs;
+      wallMs -= 3_600_000;
+    },
+  },
+  {
+    event: "the machine sleeps",
+    passTimeOddly(durationMs: number) {
+      wallMs += durationMs;
+    },
+  },
+])("even if $event,", ({ passTimeOddly }) => {
+  test("a withdrawn key no longer counts once the keys are fetched again", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
     issuer.published = [];
     passTimeOddly(cooldownMs);
     await jwts.keys.refresh();
-    expect(await ask(await signLong())).toBe("unauthenticated");
-    passTimeOddly(rememberMs - cooldownMs);
-    expect(await ask(token)).toBe("unauthenticated");
-    // While the issuer is away, too.
-    issuer.published = [key.publicJwk];
+    expect(await verify(await signNewToken())).toBe("unauthenticated");
+  });
+
+  test("a token is verified again after 15 seconds", async () => {
+    const token = await signNewToken();
+    expect(await verify(token)).toEqual(alice);
+    issuer.published = [];
     passTimeOddly(cooldownMs);
-    expect(await ask(await signLong())).toEqual(alice);
-    issuer.respond = down;
+    await jwts.keys.refresh();
+    passTimeOddly(rememberMs - cooldownMs);
+    expect(await verify(token)).toBe("unauthenticated");
+  });
+
+  test("the keys count for an hour at most while the issuer is down", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
+    issuer.respond = unavailable;
     passTimeOddly(keysMaxAgeMs);
-    expect(await ask(await signLong())).toBe("unavailable");
+    expect(await verify(await signNewToken())).toBe("unavailable");
   });
+});
 
-  test("are asked for once in ten seconds, however many tokens name unknown ones", async () => {
+describe("the issuer is asked for its keys", () => {
+  /** Five tokens with unknown keys. */
+  async function sendUnknownTokens(): Promise<void> {
     const unknown = await makeSigningKey();
-    const flood = async () => {
-      for (let count = 0; count < 5; count++) {
-        const token = await signLong({ ...unknown, kid: `${count}` });
-        expect(await ask(token)).toBe("unauthenticated");
-      }
-    };
-    await ask(await sign(unknown, good({ iss: "https://evil.test" })));
+    for (let number = 0; number < 5; number++) {
+      const token = await signNewToken({ ...unknown, kid: `unknown-${number}` });
+      expect(await verify(token)).toBe("unauthenticated");
+    }
+  }
+
+  test("not at all for a token of another issuer", async () => {
+    const unknown = await makeSigningKey();
+    const claims = issuer.claims(wallMs, { iss: "https://evil.test" });
+    expect(await verify(await sign(unknown, claims))).toBe("unauthenticated");
     expect(issuer.asked).toBe(0);
-    await ask(await signLong());
-    passTime(cooldownMs);
-    await flood();
-    passTime(cooldownMs - 1);
-    await flood();
-    expect(issuer.asked).toBe(2);
-    // Nor an issuer that is down, which locks nobody out.
-    issuer.respond = (path) => (path === "/keys" ? down() : undefined);
-    passTime(1);
-    await flood();
-    expect(issuer.asked).toBe(3);
-    expect(await ask(await signLong())).toEqual(alice);
   });
 
-  test("stay in force for an hour while it is away, and not a millisecond longer", async () => {
-    expect(await ask(await signLong())).toEqual(alice);
-    issuer.respond = down;
+  test("once in ten seconds, however many tokens have unknown keys", async () => {
+    await verify(await signNewToken());
+    expect(issuer.asked).toBe(1);
+    passTime(cooldownMs);
+    await sendUnknownTokens();
+    expect(issuer.asked).toBe(2);
+    passTime(cooldownMs - 1);
+    await sendUnknownTokens();
+    expect(issuer.asked).toBe(2);
+    passTime(1);
+    await sendUnknownTokens();
+    expect(issuer.asked).toBe(3);
+  });
+
+  test("once in ten seconds even if it's down, and tokens with known keys stay valid", async () => {
+    await verify(await signNewToken());
+    expect(issuer.asked).toBe(1);
+    issuer.respond = (path) => (path === "/keys" ? unavailable() : undefined);
+    passTime(cooldownMs);
+    await sendUnknownTokens();
+    expect(issuer.asked).toBe(2);
+    expect(await verify(await signNewToken())).toEqual(alice);
+  });
+});
+
+describe("while the issuer is down,", () => {
+  test("its keys count for an hour, and not a millisecond longer", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
+    issuer.respond = unavailable;
     passTime(keysMaxAgeMs - 1);
     await expect(jwts.keys.refresh()).rejects.toThrow();
-    expect(await ask(await signLong())).toEqual(alice);
+    expect(await verify(await signNewToken())).toEqual(alice);
     passTime(1);
-    expect(await ask(await signLong())).toBe("unavailable");
+    expect(await verify(await signNewToken())).toBe("unavailable");
+  });
+
+  test("tokens are unavailable after that hour, and valid once it's back", async () => {
+    expect(await verify(await signNewToken())).toEqual(alice);
+    issuer.respond = unavailable;
+    passTime(keysMaxAgeMs);
+    expect(await verify(await signNewToken())).toBe("unavailable");
     issuer.respond = undefined;
     passTime(cooldownMs);
-    expect(await ask(await signLong())).toEqual(alice);
+    expect(await verify(await signNewToken())).toEqual(alice);
   });
+});
 
-  const keysUrl = `${issuer.url}/keys`;
+const keysUrl = `${issuer.url}/keys`;
 
-  test.each([
-    ["is for another issuer", Response.json({ issuer: "https://evil.test", jwks_uri: keysUrl })],
-    ["names no keys", Response.json({ issuer: issuer.url })],
-    [
-      "names another local service",
-      Response.json({ issuer: issuer.url, jwks_uri: "http://127.0.0.1:1/keys" }),
-    ],
-    ["is elsewhere", Response.redirect("/keys")],
-  ])("are not looked for if the discovery document %s", async (_, document) => {
-    issuer.respond = (path) => (path === "/keys" ? undefined : document);
-    await expect(jwts.keys.refresh()).rejects.toThrow("/.well-known/openid-configuration");
-    expect(issuer.asked).toBe(0);
-  });
+test.each([
+  {
+    problem: "is for another issuer",
+    document: Response.json({ issuer: "https://evil.test", jwks_uri: keysUrl }),
+  },
+  { problem: "names no keys", document: Response.json({ issuer: issuer.url }) },
+  {
+    problem: "names another local service",
+    document: Response.json({ issuer: issuer.url, jwks_uri: "http://127.0.0.1:1/keys" }),
+  },
+  { problem: "is a redirect", document: Response.redirect("/keys") },
+])("no keys are fetched if the discovery document $problem", async ({ document }) => {
+  issuer.respond = (path) => (path === "/keys" ? undefined : document);
+  await expect(jwts.keys.refresh()).rejects.toThrow("/.well-known/openid-configuration");
+  expect(issuer.asked).toBe(0);
 });

@@ -2,11 +2,15 @@
 import { expect, test } from "bun:test";
 import { isTokenForm, makeToken } from "./opaque-token.ts";
 
-test("any one character that was mistyped is seen", () => {
+test("a new token has a token's form", () => {
+  expect(isTokenForm(makeToken("greenhouse"))).toBe(true);
+});
+
+test("a token with any one character mistyped doesn't have a token's form", () => {
   const token = makeToken("greenhouse");
-  expect(isTokenForm(token)).toBe(true);
-  for (let at = 0; at < token.length; at++) {
-    const other = token[at] === "x" ? "y" : "x";
-    expect(isTokenForm(token.slice(0, at) + other + token.slice(at + 1))).toBe(false);
+  for (let index = 0; index < token.length; index++) {
+    const typo = token[index] === "x" ? "y" : "x";
+    const mistyped = token.slice(0, index) + typo + token.slice(index + 1);
+    expect(isTokenForm(mistyped)).toBe(false);
   }
 });

@@ -1,4 +1,4 @@
-/** Failures in the middle of a bulk, and how long a key is remembered. */
+/** What a bulk reports if the storage fails in the middle of it, and how long a key is remembered. */
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "./caller.ts";
 import { PlantStoreError } from "./errors.ts";
@@ -7,57 +7,102 @@ import type { Outcome, PlantReader, Write } from "./ports.ts";
 
 const alice: Caller = { credential: "t", user: "alice", garden: "alice", scope: "write" };
 const fern = { name: "Fern", tag: "" };
+
+/** One more than fits in the first slice of a bulk. */
 const ids = Array.from({ length: slicePlantsMax + 1 }, (_, index) => BigInt(index));
 const drafts = ids.map(() => fern);
 
-type Send = (plants: Plants) => Promise<unknown>;
-const create: Send = (plants) => plants.createMany(alice, drafts, undefined, () => {});
-const createWithKey: Send = (plants) => plants.createMany(alice, drafts, "key", () => {});
-const remove: Send = (plants) => plants.deleteMany(alice, ids);
-const update: Send = (plants) => plants.patchMany(alice, ids, { tag: "x" });
-const created = (replayed: boolean): Outcome => ({ kind: "created", id: 1n, replayed });
+/** A storage that isn't read in these tests. */
+const noReader = {} as PlantReader;
 
 describe.each([
-  ["finds no room", new PlantStoreError("storage-full", "Nothing was changed.")],
-  ["fails by an operator's trigger", new Error("The trigger.")],
-])("a bulk whose second group %s", (_, failure) => {
-  /** Each write of the first group has this outcome. */
-  async function fail(first: Outcome, send: Send): Promise<unknown> {
-    let calls = 0;
-    const writeAll = async (writes: readonly Write[]) => {
-      if (calls++ > 0) throw failure;
-      return writes.map(() => first);
+  {
+    reason: "the storage is full",
+    failure: new PlantStoreError("storage-full", "Nothing was changed."),
+  },
+  { reason: "an operator's trigger fails", failure: new Error("The trigger.") },
+])("if $reason at the second slice,", ({ failure }) => {
+  /** The writes of the first slice all have this outcome. */
+  function makePlants(firstOutcome: Outcome): Plants {
+    let slices = 0;
+    const queue = {
+      write: async () => firstOutcome,
+      async writeAll(writes: readonly Write[]) {
+        slices++;
+        if (slices > 1) throw failure;
+        return writes.map(() => firstOutcome);
+      },
     };
-    const plants = new Plants({} as PlantReader, { write: async () => first, writeAll });
-    return send(plants).catch((error) => error);
+    return new Plants(noReader, queue);
   }
 
-  test.each<[what: string, first: Outcome, send: Send, message: RegExp]>([
-    ["a create with a key", created(false), createWithKey, /been stored\. Send .+ the same Idemp/],
-    ["a create", created(false), create, /been stored\. Look before you send it again/],
-    ["a delete", { kind: "deleted" }, remove, /been deleted\. Send it again/],
-    ["an update", { kind: "patched", content: fern }, update, /been updated\. Send it again/],
-  ])("says that a part may be done, after %s", async (_, first, send, message) => {
-    expect(await fail(first, send)).toMatchObject({
+  test("a bulk create with a key says to send it again with that key", async () => {
+    const plants = makePlants({ kind: "created", id: 1n, replayed: false });
+    const creating = plants.createMany(alice, drafts, "key", () => {});
+    expect(await creating.catch((error) => error)).toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(message),
+      message: expect.stringContaining(
+        "Some of the plants may have been stored. Send it again with the same Idempotency-Key.",
+      ),
       cause: failure,
     });
   });
 
-  test("says that nothing was changed if so far nothing was", async () => {
-    expect(await fail(created(true), createWithKey)).toBe(failure);
-    expect(await fail({ kind: "missing" }, remove)).toBe(failure);
+  test("a bulk create without a key says to look before sending it again", async () => {
+    const plants = makePlants({ kind: "created", id: 1n, replayed: false });
+    const creating = plants.createMany(alice, drafts, undefined, () => {});
+    expect(await creating.catch((error) => error)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(
+        "Some of the plants may have been stored. Look before you send it again",
+      ),
+      cause: failure,
+    });
+  });
+
+  test("a bulk delete says to send it again", async () => {
+    const plants = makePlants({ kind: "deleted" });
+    const deleting = plants.deleteMany(alice, ids);
+    expect(await deleting.catch((error) => error)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("Some of the plants may have been deleted. Send it again"),
+      cause: failure,
+    });
+  });
+
+  test("a bulk update says to send it again", async () => {
+    const plants = makePlants({ kind: "patched", content: fern });
+    const updating = plants.patchMany(alice, ids, { tag: "x" });
+    expect(await updating.catch((error) => error)).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("Some of the plants may have been updated. Send it again"),
+      cause: failure,
+    });
+  });
+
+  test("a bulk create whose first slice was only replayed reports the failure itself", async () => {
+    const plants = makePlants({ kind: "created", id: 1n, replayed: true });
+    const creating = plants.createMany(alice, drafts, "key", () => {});
+    expect(await creating.catch((error) => error)).toBe(failure);
+  });
+
+  test("a bulk delete that has found no plant so far reports the failure itself", async () => {
+    const plants = makePlants({ kind: "missing" });
+    const deleting = plants.deleteMany(alice, ids);
+    expect(await deleting.catch((error) => error)).toBe(failure);
   });
 });
 
 test("a key is remembered for 24 hours", async () => {
   const sent: Write[] = [];
-  const write = async (each: Write) => {
-    sent.push(each);
-    return created(false);
+  const queue = {
+    async write(write: Write): Promise<Outcome> {
+      sent.push(write);
+      return { kind: "created", id: 1n, replayed: false };
+    },
+    writeAll: async () => [],
   };
-  const plants = new Plants({} as PlantReader, { write, writeAll: async () => [] }, () => 1_000);
+  const plants = new Plants(noReader, queue, () => 1_000);
   await plants.create(alice, fern, "key");
   expect(sent).toMatchObject([{ key: { nowMs: 1_000, expiresAtMs: 86_401_000 } }]);
 });

@@ -1,6 +1,6 @@
 /**
- * The rules of a write by themselves, without a database: what they decide is what the model of a
- * garden says, whatever is in a group.
+ * The rules of writes, without a database: for random groups they decide what the model of a garden
+ * predicts.
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
@@ -26,7 +26,7 @@ interface StoredGarden {
   readonly events: GardenEvent[];
 }
 
-/** Stores decisions as an engine does, and refuses what the tables of an engine would refuse. */
+/** Stores decisions as an engine does, and fails where the tables of an engine would. */
 class MemoryStore implements LookUp {
   readonly gardens = new Map<string, StoredGarden>();
 
@@ -43,20 +43,26 @@ class MemoryStore implements LookUp {
   }
 
   store(changes: GardenChanges): void {
-    const { garden, inserted, replaced, deleted, keyRows, lastId, lastEvent } = changes;
+    const { garden, inserted, replaced, deleted, lastId, lastEvent } = changes;
     const stored = this.gardens.get(garden) ?? newGarden();
     this.gardens.set(garden, stored);
     const { plants, keys, events } = stored;
+
     require("inserts new plants", !inserted.some(({ id }) => plants.has(id)));
-    require("replaces plants that are there", replaced.every(({ id }) => plants.has(id)));
-    require("deletes plants that are there", deleted.every((id) => plants.delete(id)));
-    for (const plant of [...inserted, ...replaced]) plants.set(plant.id, plant);
-    for (const { rowKey, entries, expiresAtMs } of keyRows) {
+    require("replaces plants that exist", replaced.every(({ id }) => plants.has(id)));
+    for (const id of deleted) require("deletes plants that exist, once", plants.delete(id));
+    for (const plant of inserted) plants.set(plant.id, plant);
+    for (const plant of replaced) plants.set(plant.id, plant);
+
+    for (const { rowKey, entries, expiresAtMs } of changes.keyRows) {
       keys.set(rowKey, { entries: Buffer.from(entries), expiresAtMs });
     }
+
     for (const event of changes.events) {
-      require("numbers events without gaps", events.push(event) === event.seq);
+      events.push(event);
+      require("numbers events without gaps", event.seq === events.length);
     }
+
     stored.row = { lastId, lastEvent, plants: changes.plants, keys: changes.keys };
     require("counts plants", changes.plants === plants.size);
     require("counts keys", changes.keys === keys.size);
@@ -64,14 +70,14 @@ class MemoryStore implements LookUp {
 
   #stored(name: string): StoredGarden {
     const stored = this.gardens.get(name);
-    require("looks nothing up in a garden without a row", stored !== undefined);
+    require("looks up plants and keys only in gardens with a row", stored !== undefined);
     return stored ?? newGarden();
   }
 }
 
-/** `expect` would take most of the time. */
+/** Fails unless `decide` keeps this promise. `expect` would take most of the test's time. */
 function require(promise: string, isKept: boolean): void {
-  if (!isKept) throw new Error(`Broken: it ${promise}.`);
+  if (!isKept) throw new Error(`A promise is broken: decide ${promise}.`);
 }
 
 function newGarden(): StoredGarden {
@@ -79,25 +85,25 @@ function newGarden(): StoredGarden {
   return { row, plants: new Map(), keys: new Map(), events: [] };
 }
 
-const ascending = (a: Plant, b: Plant) => (a.id < b.id ? -1 : 1);
-
 test.each(quotas)(
-  "random groups come to what the model says, and leave its plants and events, %s",
-  (_, plantsMax) => {
+  "random groups have the outcomes, plants and events that the model predicts, %s",
+  (_quota, plantsMax) => {
     const property = fc.property(groups, (sentGroups) => {
       const models = new ModelGardens(plantsMax);
       const store = new MemoryStore();
+
       for (const sent of sentGroups) {
         const writes = sent.map((each) => toWrite(each, each.garden));
         const { outcomes, changes } = decide(writes, store, plantsMax);
-        for (const each of changes) store.store(each);
-        const responses = outcomes.map((outcome, at) => toResponse(outcome, sent[at]));
+        for (const change of changes) store.store(change);
+        const responses = outcomes.map((outcome, index) => toResponse(outcome, sent[index]));
         expect(responses.join("\n")).toBe(models.take(sent).join("\n"));
       }
-      for (const [name, model] of models.describe()) {
+
+      for (const [name, expected] of models.describe()) {
         const { plants, events, row } = store.gardens.get(name) ?? newGarden();
-        const listed = [...plants.values()].toSorted(ascending);
-        expect(describeGarden(listed, events, row.lastEvent)).toBe(model);
+        const listed = [...plants.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+        expect(describeGarden(listed, events, row.lastEvent)).toBe(expected);
       }
     });
     always(property, 200);

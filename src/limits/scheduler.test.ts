@@ -1,10 +1,10 @@
-/** Who runs at once, who waits and in which order, and who has waited too long. */
-import { beforeEach, expect, test } from "bun:test";
+/** What runs at once, what waits and in which order, and what has waited too long. */
+import { beforeEach, describe, expect, test } from "bun:test";
 import { lateAfterMs } from "./overload.ts";
 import { Scheduler } from "./scheduler.ts";
 
 let scheduler: Scheduler;
-/** The clock that only a test moves. */
+/** The clock, which only a test moves. */
 let nowMs: number;
 beforeEach(() => {
   nowMs = 0;
@@ -13,44 +13,69 @@ beforeEach(() => {
 
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Slices of one garden, each as long as a tick, and whether their turns came too late. */
-function takeTurns(count: number): Promise<boolean>[] {
-  return Array.from({ length: count }, async () => {
-    const isLate = await scheduler.turn("ann");
+describe("a slice may run at once", () => {
+  test("until the slices of the tick have taken 10 ms", async () => {
+    expect(scheduler.mayRun()).toBe(true);
     nowMs += 10;
-    return isLate;
+    expect(scheduler.mayRun()).toBe(false);
+    await nextTick();
+    expect(scheduler.mayRun()).toBe(true);
   });
-}
 
-test("slices run at once while the tick has time and nobody waits", async () => {
-  expect(scheduler.mayRun()).toBe(true);
-  nowMs += 10;
-  expect(scheduler.mayRun()).toBe(false);
-  await nextTick();
-  expect(scheduler.mayRun()).toBe(true);
-  void scheduler.turn("ann");
-  expect(scheduler.mayRun()).toBe(false);
+  test("unless another one waits for its turn", () => {
+    expect(scheduler.mayRun()).toBe(true);
+    void scheduler.turn("ann");
+    expect(scheduler.mayRun()).toBe(false);
+  });
 });
 
-test("gardens take turns, and what a slice does in microtasks counts as its time", async () => {
+describe("six slices of 6 ms that wait", () => {
   const order: string[] = [];
-  const slices = ["hog", "hog", "hog", "hog", "ann", "bob"].map(async (garden) => {
-    await scheduler.turn(garden);
-    await null;
-    nowMs += 6;
-    order.push(garden);
+  let slices: Promise<void>[];
+
+  beforeEach(() => {
+    order.length = 0;
+    slices = ["hog", "hog", "hog", "hog", "ann", "bob"].map(async (garden) => {
+      await scheduler.turn(garden);
+      // What a slice does in microtasks counts as its time.
+      await null;
+      nowMs += 6;
+      order.push(garden);
+    });
   });
-  await nextTick();
-  // Two slices of 6 ms use up a tick.
-  expect(order).toEqual(["hog", "ann"]);
-  await Promise.all(slices);
-  expect(order).toEqual(["hog", "ann", "bob", "hog", "hog", "hog"]);
+
+  test("run garden by garden", async () => {
+    await Promise.all(slices);
+    expect(order).toEqual(["hog", "ann", "bob", "hog", "hog", "hog"]);
+  });
+
+  test("run in several ticks, because two of them use up a tick's 10 ms", async () => {
+    await nextTick();
+    expect(order).toEqual(["hog", "ann"]);
+    await Promise.all(slices);
+  });
 });
 
-test("a turn says whether it came too late for a request, unless the process stood still", async () => {
-  const areLate = await Promise.all(takeTurns(52));
-  expect(areLate.slice(-3)).toEqual([false, false, true]);
-  const turns = takeTurns(4);
-  nowMs += lateAfterMs + 1;
-  expect(await Promise.all(turns)).toEqual([false, false, false, false]);
+describe("a turn", () => {
+  /** Slices of one garden of 10 ms each. Resolve to whether their turns came too late. */
+  function takeTurns(count: number): Promise<boolean[]> {
+    const turns = Array.from({ length: count }, async () => {
+      const isLate = await scheduler.turn("ann");
+      nowMs += 10;
+      return isLate;
+    });
+    return Promise.all(turns);
+  }
+
+  test("is late once it has waited for more than half a second", async () => {
+    const areLate = await takeTurns(52);
+    // The turns before the last one came after 490 and 500 ms.
+    expect(areLate.slice(-3)).toEqual([false, false, true]);
+  });
+
+  test("isn't late if the whole process stood still", async () => {
+    const turns = takeTurns(4);
+    nowMs += lateAfterMs + 1;
+    expect(await turns).toEqual([false, false, false, false]);
+  });
 });

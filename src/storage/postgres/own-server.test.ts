@@ -14,7 +14,7 @@ import { create, created, remove } from "../../../testing/tested-storage.ts";
 import type { Storage } from "../storage.ts";
 import { openPostgres } from "./engine.ts";
 
-/** Servers take their time to start. */
+/** A server takes a while to start. */
 setDefaultTimeout(120_000);
 
 const certificates = join(import.meta.dir, "../../../test/certificates");
@@ -25,6 +25,7 @@ let server: PostgresServer;
 let database: TestDatabase;
 
 beforeAll(async () => {
+  // A standby that doesn't exist, which only some connections wait for.
   const standby = ["-c", "synchronous_standby_names=nobody", "-c", "synchronous_commit=local"];
   server = await startPostgres(["-c", "fsync=off", ...standby]);
   database = await makeDatabase(server, "plants");
@@ -32,9 +33,9 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** Its commits wait for the standby, which is not there, only if they are to. */
-async function open(url: string, isWaiting = false): Promise<Storage> {
-  process.env.PGOPTIONS = `-c synchronous_commit=${isWaiting ? "on" : "local"}`;
+/** With "on", its commits wait for the standby; with "local", they don't. */
+async function open(url: string, synchronousCommit: "on" | "local"): Promise<Storage> {
+  process.env.PGOPTIONS = `-c synchronous_commit=${synchronousCommit}`;
   try {
     return await openPostgres(url, { isServing: true });
   } finally {
@@ -42,12 +43,12 @@ async function open(url: string, isWaiting = false): Promise<Storage> {
   }
 }
 
-/** Opens it with these parameters in the URL: "encrypted", "plain", or why it cannot be opened. */
-async function openWith(parameters: string, host = "localhost"): Promise<string> {
+/** Connects with these parameters in the URL. Returns how, or why that failed. */
+async function connect(host: string, parameters: string): Promise<string> {
   const url = `postgres://postgres:${serverPassword}@${host}:${server.port}/plants?${parameters}`;
   let storage: Storage;
   try {
-    storage = await open(url);
+    storage = await open(url, "local");
   } catch (error) {
     return (error as Error).message;
   }
@@ -59,68 +60,109 @@ async function openWith(parameters: string, host = "localhost"): Promise<string>
   return row?.ssl ? "encrypted" : "plain";
 }
 
-test.each([
-  ["prefer", "plain"],
-  ["require", "does not offer TLS"],
-])("without TLS, sslmode=%s is: %s", async (mode, expected) => {
-  expect(await openWith(`sslmode=${mode}`)).toContain(expected);
+describe("to a server without TLS,", () => {
+  test("sslmode=prefer connects without encryption", async () => {
+    expect(await connect("localhost", "sslmode=prefer")).toBe("plain");
+  });
+
+  test("sslmode=require doesn't connect", async () => {
+    expect(await connect("localhost", "sslmode=require")).toContain("does not offer TLS");
+  });
 });
 
-describe("of a server with TLS", () => {
+/** Its certificate is for localhost, and by an authority that only the tests know. */
+describe("to a server with TLS,", () => {
+  /** Writes a file into the server's folder, which only its own user can write. */
+  async function copyToServer(source: string, name: string): Promise<void> {
+    const text = readFileSync(source, "utf8").trim();
+    await database.query(
+      `COPY (SELECT unnest(string_to_array('${text}', E'\\n')))
+         TO PROGRAM 'umask 077; cat > ${name}'`,
+    );
+  }
+
   beforeAll(async () => {
-    for (const [from, to] of Object.entries({ server: "server.crt", "server-key": "server.key" })) {
-      const text = readFileSync(join(certificates, `${from}.pem`), "utf8").trim();
-      await database.query(
-        `COPY (SELECT unnest(string_to_array('${text}', E'\\n')))
-           TO PROGRAM 'umask 077; cat > ${to}'`,
-      );
-    }
+    await copyToServer(certificate, "server.crt");
+    await copyToServer(join(certificates, "server-key.pem"), "server.key");
     await database.query("ALTER SYSTEM SET ssl = on");
     await database.query("SELECT pg_reload_conf()");
     await waitFor(async () => (await database.query("SHOW ssl"))[0]?.ssl === "on" || undefined);
   });
 
-  const untrusted = "its certificate is not trusted";
+  test("connections are encrypted unless the URL says otherwise", async () => {
+    expect(await connect("localhost", "")).toBe("encrypted");
+  });
 
-  test.each([
-    ["", "localhost", "encrypted"],
-    ["sslmode=disable", "localhost", "plain"],
-    ["sslmode=require", "127.0.0.1", "encrypted"],
-    [`sslmode=verify-ca&sslrootcert=${authority}`, "127.0.0.1", "encrypted"],
-    [`sslmode=verify-full&sslrootcert=${authority}`, "localhost", "encrypted"],
-    // The certificate is for another name, or by an authority that nobody named, or another one.
-    [`sslmode=verify-full&sslrootcert=${authority}`, "127.0.0.1", untrusted],
-    ["sslmode=verify-ca", "localhost", untrusted],
-    [`sslmode=require&sslrootcert=${certificate}`, "127.0.0.1", untrusted],
-  ])("%s to %s is: %s", async (parameters, host, expected) => {
-    expect(await openWith(parameters, host)).toContain(expected);
+  test("sslmode=disable connects without encryption", async () => {
+    expect(await connect("localhost", "sslmode=disable")).toBe("plain");
+  });
+
+  test("sslmode=require accepts any certificate", async () => {
+    expect(await connect("127.0.0.1", "sslmode=require")).toBe("encrypted");
+  });
+
+  test("sslmode=require with another authority refuses the certificate", async () => {
+    const shown = await connect("127.0.0.1", `sslmode=require&sslrootcert=${certificate}`);
+    expect(shown).toContain("its certificate is not trusted");
+  });
+
+  test("sslmode=verify-ca accepts a certificate of the authority for another name", async () => {
+    const shown = await connect("127.0.0.1", `sslmode=verify-ca&sslrootcert=${authority}`);
+    expect(shown).toBe("encrypted");
+  });
+
+  test("sslmode=verify-ca refuses a certificate of an unknown authority", async () => {
+    const shown = await connect("localhost", "sslmode=verify-ca");
+    expect(shown).toContain("its certificate is not trusted");
+  });
+
+  test("sslmode=verify-full accepts a certificate of the authority for this name", async () => {
+    const shown = await connect("localhost", `sslmode=verify-full&sslrootcert=${authority}`);
+    expect(shown).toBe("encrypted");
+  });
+
+  test("sslmode=verify-full refuses a certificate for another name", async () => {
+    const shown = await connect("127.0.0.1", `sslmode=verify-full&sslrootcert=${authority}`);
+    expect(shown).toContain("its certificate is not trusted");
   });
 });
 
 const keyed = create({ idempotency: { key: "k", nowMs: 0, expiresAtMs: 1_000 } });
 
 test.each([
-  ["terminate", "one statement", [keyed]],
-  ["cancel", "a transaction", [keyed, remove(9n)]],
-] as const)(
-  "a commit that waits for a standby and is told not to (%s, %s) is not reported as done, and its key settles it",
-  async (how, _, group) => {
+  {
+    commit: "a commit of one statement",
+    interruption: "terminated",
+    statement: "pg_terminate_backend",
+    group: [keyed],
+  },
+  {
+    commit: "a commit of a transaction",
+    interruption: "canceled",
+    statement: "pg_cancel_backend",
+    group: [keyed, remove(9n)],
+  },
+])(
+  "if $commit is $interruption while it waits for a standby, its key settles the unknown outcome",
+  async ({ statement, group }) => {
     await using other = await makeDatabase(server);
-    const storage = await open(other.url);
-    const waiting = await open(other.url, true);
+    const storage = await open(other.url, "local");
+    const waiting = await open(other.url, "on");
+
     const applying = waiting.apply(group).catch((error) => error);
     await waitFor(async () => {
-      const struck = await other.query(
-        `SELECT pg_${how}_backend(pid) FROM pg_stat_activity
+      const interrupted = await other.query(
+        `SELECT ${statement}(pid) FROM pg_stat_activity
            WHERE application_name = 'plantstore' AND wait_event_type = 'IPC'`,
       );
-      return struck.length > 0 || undefined;
+      return interrupted.length > 0 || undefined;
     });
     expect(await applying).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("outcome is unknown"),
     });
     await waiting.close();
+
     expect(await storage.apply([keyed])).toEqual([created(1n, true)]);
     await storage.close();
   },

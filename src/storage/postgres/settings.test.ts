@@ -1,5 +1,5 @@
-/** Databases as a service meets them: settings, poolers, other tables, encodings. */
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+/** Databases as a service finds them: settings, poolers, other programs' tables, encodings. */
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import {
   makeDatabase,
@@ -15,71 +15,92 @@ import { parseUrl } from "./url.ts";
 setDefaultTimeout(120_000);
 
 let database: TestDatabase;
-let url: string;
 
 beforeEach(async () => {
   database = await makeDatabase();
-  url = database.url;
 });
 afterEach(() => database.drop());
 
-/** A busy machine takes its time to connect. */
+/** Connecting takes a busy machine a while. */
 const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };
 
-function open(address = url): Promise<Storage> {
-  return openPostgres(address, { isServing: true, limits });
+function open(url: string): Promise<Storage> {
+  return openPostgres(url, { isServing: true, limits });
 }
 
-/** Why it cannot be opened, in one line without a secret. */
-async function refusal(address?: string): Promise<string> {
-  const { message } = await open(address).catch((error) => error);
+/** Fails if the database can be opened, or if the message shows the password or has a line break. */
+async function messageOfRefusal(url: string): Promise<string> {
+  const { message } = await open(url).catch((error) => error);
   expect(message).toMatch(/^Cannot open .+$/);
   expect(message).not.toContain(serverPassword);
   return message;
 }
 
-function set(setting: string): Promise<unknown> {
-  return database.query(`ALTER DATABASE ${database.name} SET ${setting}`);
+/** For every new connection to the database, unless the connection asks for another value. */
+function setDefault(name: string, value: string | number): Promise<unknown> {
+  return database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
 }
 
-test("connections have the settings that promises rest on, whatever the role has", async () => {
-  await set("synchronous_commit = off");
-  await set("client_min_messages = error");
-  // So that the server lets go of gardens whose instance has vanished within a transaction.
-  await set("idle_in_transaction_session_timeout = 0");
-  const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
-  const client = new Client(clientConfig(parseUrl(url), limits, mode));
-  await client.connect();
-  const show = async (name: string) => (await client.query(`SHOW ${name}`)).rows[0][name];
-  expect(await show("synchronous_commit")).toBe("on");
-  expect(await show("client_min_messages")).toBe("warning");
-  expect(await show("idle_in_transaction_session_timeout")).toBe("10s");
-  expect(await show("row_security")).toBe("off");
-  await client.end();
-  await (await open()).close();
+describe("where the defaults are weaker than our promises need,", () => {
+  beforeEach(async () => {
+    await setDefault("synchronous_commit", "off");
+    await setDefault("client_min_messages", "error");
+    await setDefault("idle_in_transaction_session_timeout", 0);
+  });
+
+  test.each([
+    { name: "synchronous_commit", value: "on" },
+    { name: "client_min_messages", value: "warning" },
+    // So that the server releases the gardens of an instance that vanished in a transaction.
+    { name: "idle_in_transaction_session_timeout", value: "10s" },
+    { name: "row_security", value: "off" },
+  ])("a connection sets $name to $value", async ({ name, value }) => {
+    const mode = { isEncrypted: false, takesOptions: true, schema: undefined };
+    const client = new Client(clientConfig(parseUrl(database.url), limits, mode));
+    await client.connect();
+    const { rows } = await client.query(`SHOW ${name}`);
+    await client.end();
+    expect(rows).toEqual([{ [name]: value }]);
+  });
+
+  test("a service starts", async () => {
+    const storage = await open(database.url);
+    await storage.close();
+  });
 });
 
 test.skipIf(skipsWithoutPooler()).each([
   ["synchronous_commit", "off"],
   ["client_min_messages", "error"],
 ])("behind a pooler, no service starts where %s is %s", async (name, value) => {
-  await set(`${name} = ${value}`);
-  const pooler = await startPooler(url);
-  expect(await refusal(pooler.url)).toContain(`its ${name} is ${value}, so confirmed writes could`);
+  await setDefault(name, value);
+  const pooler = await startPooler(database.url);
+  const message = await messageOfRefusal(pooler.url);
   await pooler.stop();
+  expect(message).toContain(`its ${name} is ${value}, so confirmed writes could`);
 });
 
-test("a database with tables of another program is refused, and stays untouched", async () => {
-  await database.query("CREATE TABLE plants (song text)");
-  expect(await refusal()).toEndWith("it holds tables of another program.");
-  const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
-  expect(await database.query(tables)).toEqual([{ tablename: "plants" }]);
+describe("a database with another program's tables", () => {
+  beforeEach(async () => {
+    await database.query("CREATE TABLE plants (song text)");
+  });
+
+  test("is refused", async () => {
+    const message = await messageOfRefusal(database.url);
+    expect(message).toEndWith("it holds tables of another program.");
+  });
+
+  test("gets no tables of ours", async () => {
+    await messageOfRefusal(database.url);
+    const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
+    expect(await database.query(tables)).toEqual([{ tablename: "plants" }]);
+  });
 });
 
-test("a database whose encoding cannot hold all text is refused", async () => {
+test("a database whose encoding can't hold all text is refused", async () => {
   const name = `${database.name}_latin`;
   await database.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
-  const reason = await refusal(url.replace(database.name, name));
+  const message = await messageOfRefusal(database.url.replace(database.name, name));
   await database.query(`DROP DATABASE ${name}`);
-  expect(reason).toEndWith("its encoding is LATIN1, and UTF8 is needed.");
+  expect(message).toEndWith("its encoding is LATIN1, and UTF8 is needed.");
 });

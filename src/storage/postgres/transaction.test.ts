@@ -1,6 +1,6 @@
 /**
- * Races, lost connections, unconfirmed commits: what is tried again, and what is reported. And more
- * reads than connections.
+ * Transactions that meet another process or lose their connection: what waits, what is tried again,
+ * and what is reported. Also reads that outnumber the connections.
  */
 import {
   afterAll,
@@ -30,7 +30,7 @@ let intruder: Client;
 
 beforeAll(async () => {
   database = await makeDatabase();
-  // Long, so that a busy machine doesn't meet it.
+  // So long that a busy machine doesn't exceed it.
   const limits = { ...defaultConnectionLimits, poolSize: 2, statementTimeoutMs: 60_000 };
   storage = await openPostgres(database.url, { isServing: true, limits });
   intruder = new Client(database.url);
@@ -43,72 +43,90 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function countPlants(): Promise<number> {
-  return (await storage.list("home", undefined, 1_000)).length;
-}
-
-/** Resolves to what waits for a lock, once that is one connection. */
-function waitForLock(action = "pid"): Promise<unknown> {
+/**
+ * Resolves once exactly one connection waits for a lock, to what this expression says of it. The
+ * intruder can't look: within a transaction it wouldn't see new connections.
+ */
+function waitForLock(expression = "pid"): Promise<unknown> {
   return waitFor(async () => {
-    const { rows } = await intruder.query(
-      `SELECT ${action} FROM pg_stat_activity
+    const rows = await database.query(
+      `SELECT ${expression} FROM pg_stat_activity
          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
     );
     return rows.length === 1 ? rows : undefined;
   });
 }
 
+/** PostgreSQL applies plain creates in one statement, and other writes in a transaction. */
 describe("while another process holds a garden", () => {
-  const plain = [create(), create({ garden: "other" })];
-  const other = [remove(7n), create({ id: 7n, garden: "other" })];
+  const lockHome = () =>
+    intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'home' FOR UPDATE");
+  const releaseHome = () => intruder.query("COMMIT");
 
   beforeEach(async () => {
     await storage.apply([create(), create({ garden: "other" })]);
-    await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'home' FOR UPDATE");
   });
   afterEach(() => intruder.query("ROLLBACK"));
 
   test.each([
-    ["plain creates", plain],
-    ["other writes", other],
-  ])("%s pass over it, and are applied elsewhere", async (_, writes) => {
+    { kind: "plain creates", writes: [create(), create({ garden: "other" })] },
+    { kind: "other writes", writes: [remove(7n), create({ id: 7n, garden: "other" })] },
+  ])("$kind pass over it, and are applied to other gardens", async ({ writes }) => {
+    await lockHome();
     const outcomes = await storage.contended?.applyUnlessHeld(writes);
     expect(outcomes).toEqual([undefined, expect.objectContaining({ kind: "created" })]);
-    expect([await storage.countPlants("home"), await storage.countPlants("other")]).toEqual([1, 2]);
+    expect(await storage.countPlants("home")).toBe(1);
+    expect(await storage.countPlants("other")).toBe(2);
   });
 
-  test.each([
-    ["plain creates", [create()]],
-    ["other writes", [create({ id: 7n })]],
-  ])("%s of its own wait for it, as long as they were told", async (_, writes) => {
-    const apply = (waitMs: number) =>
-      storage.contended?.applyBefore(writes, performance.now() + waitMs);
-    expect(await apply(100)).toEqual([undefined]);
-    const waiting = apply(60_000);
-    await waitForLock();
-    await intruder.query("COMMIT");
-    expect(await waiting).toEqual([expect.objectContaining({ kind: "created" })]);
-    expect(await storage.countPlants("home")).toBe(2);
+  describe.each([
+    { kind: "a plain create", write: create() },
+    { kind: "another write", write: create({ id: 7n }) },
+  ])("$kind to it", ({ write }) => {
+    test("waits no longer than it was told to", async () => {
+      await lockHome();
+      const outcomes = await storage.contended?.applyBefore([write], performance.now() + 100);
+      expect(outcomes).toEqual([undefined]);
+      expect(await storage.countPlants("home")).toBe(1);
+    });
+
+    test("is applied once the garden is released", async () => {
+      await lockHome();
+      const applying = storage.contended?.applyBefore([write], performance.now() + 60_000);
+      await waitForLock();
+      await releaseHome();
+      expect(await applying).toEqual([expect.objectContaining({ kind: "created" })]);
+      expect(await storage.countPlants("home")).toBe(2);
+    });
   });
 
-  test("its expired keys are forgotten later, and others' now", async () => {
+  test("its expired keys are forgotten later, and other gardens' right away", async () => {
+    const keysOf = async (garden: string) => {
+      const rows = await database.query("SELECT keys FROM gardens WHERE garden = $1", [garden]);
+      return Number(rows[0]?.keys);
+    };
     const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1 };
-    const writes = ["other", "home"].map((garden) => create({ garden, idempotency }));
-    await intruder.query("COMMIT");
-    await storage.apply(writes);
-    await intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'home' FOR UPDATE");
-    const readKeys = () => database.query("SELECT garden, keys FROM gardens ORDER BY garden");
+    await storage.apply([
+      create({ garden: "home", idempotency }),
+      create({ garden: "other", idempotency }),
+    ]);
+
+    await lockHome();
     await storage.forgetKeys(1);
-    expect((await readKeys()).map(({ keys }) => Number(keys))).toEqual([1, 0]);
-    await intruder.query("COMMIT");
+    expect(await keysOf("home")).toBe(1);
+    expect(await keysOf("other")).toBe(0);
+
+    await releaseHome();
     await storage.forgetKeys(1);
-    expect((await readKeys()).map(({ keys }) => Number(keys))).toEqual([0, 0]);
+    expect(await keysOf("home")).toBe(0);
+    expect(await keysOf("other")).toBe(0);
     expect(await database.query("SELECT FROM idempotency_keys")).toEqual([]);
   });
 });
 
-test("a garden that is deleted just before it is locked keeps exact counts", async () => {
+test("a garden whose row is deleted just before it is locked keeps exact counts", async () => {
   await storage.apply([create()]);
+  // A write makes sure that its garden has a row, then locks it. This stops it in between.
   await database.query(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$;
@@ -117,19 +135,22 @@ test("a garden that is deleted just before it is locked keeps exact counts", asy
   await intruder.query("SELECT pg_advisory_lock(7)");
   const apply = () =>
     storage.contended?.applyBefore([create({ id: 7n })], Number.POSITIVE_INFINITY);
+
   const applying = apply();
   await waitForLock();
   await intruder.query("DELETE FROM gardens; DELETE FROM plants; DELETE FROM events");
   await intruder.query("SELECT pg_advisory_unlock(7)");
+
   expect(await applying).toEqual([undefined]);
   expect(await apply()).toEqual([created(7n)]);
-  expect([await countPlants(), await storage.countPlants("home")]).toEqual([1, 1]);
+  expect(await storage.list("home", undefined, 9)).toHaveLength(1);
+  expect(await storage.countPlants("home")).toBe(1);
   await database.query("DROP TRIGGER wait ON gardens");
 });
 
 describe("a connection that is lost", () => {
-  /** Ends the connection of the writes while they wait for their garden. */
-  async function applyAndLose(...writes: Write[]) {
+  /** Ends the connection of these writes while they wait for their garden. */
+  async function applyAndLoseConnection(writes: readonly Write[]) {
     await intruder.query("BEGIN; INSERT INTO gardens VALUES ('home', 0)");
     const applying = storage.apply(writes).catch((error) => error);
     await waitForLock("pg_terminate_backend(pid)");
@@ -137,32 +158,43 @@ describe("a connection that is lost", () => {
     return applying;
   }
 
+  /** A transaction waits for its garden before it commits. */
+  const transaction = [create({ id: 1n }), create()];
+  /** A plain create waits within the statement that also commits. */
+  const oneStatement = [create()];
+
   test("before the commit is replaced, and the writes are applied once", async () => {
-    expect(await applyAndLose(create({ id: 1n }), create())).toEqual([created(1n), created(2n)]);
-    expect(await countPlants()).toBe(2);
+    const outcomes = await applyAndLoseConnection(transaction);
+    expect(outcomes).toEqual([created(1n), created(2n)]);
+    expect(await storage.list("home", undefined, 9)).toHaveLength(2);
   });
 
-  test("with the commit on its way leaves the outcome unknown, and says so", async () => {
-    expect(await applyAndLose(create())).toMatchObject({
+  test("during the commit leaves the outcome unknown", async () => {
+    expect(await applyAndLoseConnection(oneStatement)).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("outcome is unknown"),
     });
-    expect(await storage.apply([create()])).toHaveLength(1);
+  });
+
+  test("during the commit is replaced for the next write", async () => {
+    await applyAndLoseConnection(oneStatement);
+    expect(await storage.apply([create()])).toMatchObject([{ kind: "created" }]);
   });
 });
 
-test("one connection is left to writes, however many lists wait", async () => {
-  // Both connections are there.
+test("one connection is left for writes, however many lists wait", async () => {
+  // Opens both connections of the pool.
   await Promise.all([storage.noteTokenUses([]), storage.list("home", undefined, 1)]);
   await intruder.query("BEGIN; LOCK TABLE plants");
-  // Of both kinds: reads that share a statement, and reads that don't.
+  // Short lists share a statement, and longer ones don't.
   const lists = Array.from({ length: 20 }, (_, index) => storage.list("home", 1n, 10 * index));
-  const reads = Promise.allSettled(lists);
+  const listing = Promise.allSettled(lists);
   await waitForLock();
-  // While the lists wait.
+
   await storage.noteTokenUses([]);
+
   await intruder.query("ROLLBACK");
-  await reads;
+  await listing;
 });
 
 test("lists that wait at the same time each get their own plants", async () => {
@@ -171,37 +203,60 @@ test("lists that wait at the same time each get their own plants", async () => {
   await storage.apply(
     gardens.flatMap((garden) => ids.map((id) => create({ garden, id, name: `${garden} ${id}` }))),
   );
-  const lists = gardens.flatMap((garden, index) =>
-    [undefined, ...ids].map((after) => [garden, after, index % 6] as const),
+  const requests = gardens.flatMap((garden, index) =>
+    [undefined, ...ids].map((after) => ({ garden, after, count: index % 6 })),
   );
-  const pages = await Promise.all(lists.map((list) => storage.list(...list)));
-  const expected = lists.map(([garden, after, count]) =>
-    ids
-      .filter((id) => after === undefined || id > after)
-      .slice(0, count)
-      .map((id) => ({ id, name: `${garden} ${id}`, tag: "" })),
+
+  const lists = await Promise.all(
+    requests.map(({ garden, after, count }) => storage.list(garden, after, count)),
   );
-  expect(pages).toEqual(expected);
+
+  for (const [index, { garden, after, count }] of requests.entries()) {
+    const expectedIds = ids.filter((id) => after === undefined || id > after).slice(0, count);
+    const expected = expectedIds.map((id) => ({ id, name: `${garden} ${id}`, tag: "" }));
+    expect(lists[index]).toEqual(expected);
+  }
+});
+
+/** An error as the server reports it, with this SQLSTATE. */
+function reportedError(code: string): DatabaseError {
+  return Object.assign(new DatabaseError("secret", 0, "error"), { code });
+}
+
+test.each([
+  { failure: "a full disk", state: "53100", code: "storage-full" },
+  { failure: "a failure of the disk", state: "58030", code: "unavailable" },
+])("$failure is $code, without the server's message", ({ state, code }) => {
+  const error = mapError(reportedError(state)) as Error;
+  expect(error).toMatchObject({ code });
+  expect(error.message).not.toContain("secret");
+});
+
+test("an error that only a bug can cause is passed on as it is", () => {
+  const error = reportedError("23505");
+  expect(mapError(error)).toBe(error);
 });
 
 test.each([
-  ["a full disk", "53100", { code: "storage-full" }],
-  ["a failure of the disk", "58030", { code: "unavailable" }],
-  ["a bug", "23505", { code: "23505" }],
-])("%s (%s) is %j, without the server's message", (_, state, expected) => {
-  const error = reported(state);
-  const shown = mapError(error) as Error;
-  expect(shown).toMatchObject(expected);
-  if (shown !== error) expect(shown.message).not.toContain("secret");
+  { failure: "a shutdown", state: "57P01" },
+  { failure: "a failed connection", state: "08006" },
+  { failure: "an unknown completion", state: "40003" },
+  { failure: "an internal error", state: "XX000" },
+  { failure: "a failure of the disk", state: "58030" },
+])("a commit may have happened if the server reports $failure ($state)", ({ state }) => {
+  expect(isOutcomeUnknown(reportedError(state))).toBe(true);
 });
 
-test("what the server reports says whether a commit may have happened", () => {
-  const unknown = ["57P01", "08006", "40003", "XX000", "58030"];
-  const states = [...unknown, "23505", "40001", "53100", "25006", "57014"];
-  expect(states.filter((state) => isOutcomeUnknown(reported(state)))).toEqual(unknown);
+test("a commit may have happened if the connection is lost", () => {
   expect(isOutcomeUnknown(new ConnectionLost("x"))).toBe(true);
 });
 
-function reported(code: string): DatabaseError {
-  return Object.assign(new DatabaseError("secret", 0, "error"), { code });
-}
+test.each([
+  { failure: "a duplicate row", state: "23505" },
+  { failure: "a serialization failure", state: "40001" },
+  { failure: "a full disk", state: "53100" },
+  { failure: "a read-only transaction", state: "25006" },
+  { failure: "a canceled statement", state: "57014" },
+])("no commit has happened if the server reports $failure ($state)", ({ state }) => {
+  expect(isOutcomeUnknown(reportedError(state))).toBe(false);
+});
