@@ -1,5 +1,6 @@
 /** Imports, from a file or pasted text to what the service has, and back. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import type { PlantDraft } from "../client/plant-store.ts";
 import { openState, url } from "../test/open-state.ts";
 import { toText } from "../testing/message-text.ts";
 import { Api } from "./api.ts";
@@ -9,141 +10,220 @@ import { forgetUndo, nextUndo, notice, undo } from "./message.ts";
 
 const { openGarden, makeGarden, fetch } = openState();
 
-async function open(plants: readonly string[] = []) {
+async function openImports(plants: readonly PlantDraft[] = []) {
   const opened = await openGarden(plants);
-  return { ...opened, ...openImports(opened.garden) };
+  return { ...opened, ...makeImports(opened.garden) };
 }
 
-function openImports(garden: Garden) {
+function makeImports(garden: Garden) {
   const imports = new Imports(garden);
-  /** What the card says. */
-  const said = () => {
-    const card = imports.card.value;
-    return card && "note" in card ? toText(card.note) : undefined;
+  return {
+    imports,
+    /** What the card says. */
+    note() {
+      const card = imports.card.value;
+      return card && "note" in card ? toText(card.note) : undefined;
+    },
+    /** The label of the button that sends what the preview shows. Absent if there is nothing. */
+    sendLabel() {
+      const card = imports.card.value;
+      return card?.kind === "preview" ? describePlan(card) : undefined;
+    },
+    pressStop() {
+      const card = imports.card.value;
+      if (card?.kind === "running") card.stop.press();
+    },
   };
-  const button = () => {
-    const card = imports.card.value;
-    return card?.kind === "preview" ? describePlan(card) : undefined;
-  };
-  const stop = () => {
-    const card = imports.card.value;
-    if (card?.kind === "running") card.stop.press();
-  };
-  return { garden, imports, said, button, stop };
 }
 
-const csv = (...lines: readonly string[]) => new File([lines.join("\n")], "plants.csv");
+function csvFile(...lines: readonly string[]): File {
+  return new File([lines.join("\n")], "plants.csv");
+}
 
-test("a preview says what is new, what differs and what is here already, and sends nothing", async () => {
-  const { imports, said, button, stored } = await open(["Fern:shade", "Moss:wall"]);
-  await imports.preview(csv("id,name,tag", "1,Fern,hall", "2,Moss,wall", ",Ivy,"));
-  expect(said()).toBe(
-    "3 rows: 1 new, 1 differs from what is here, 1 as it is. Nothing was sent yet.",
-  );
-  expect(button()).toBe("Add 1 plant");
-  expect(await stored()).toEqual(["Fern:shade", "Moss:wall"]);
+describe("a preview", () => {
+  test("says what is new, what differs and what is here already, and sends nothing", async () => {
+    const { imports, note, sendLabel, stored } = await openImports([
+      { name: "Fern", tag: "shade" },
+      { name: "Moss", tag: "wall" },
+    ]);
+
+    await imports.preview(csvFile("id,name,tag", "1,Fern,hall", "2,Moss,wall", ",Ivy,"));
+
+    expect(note()).toBe(
+      "3 rows: 1 new, 1 differs from what is here, 1 as it is. Nothing was sent yet.",
+    );
+    expect(sendLabel()).toBe("Add 1 plant");
+    expect(await stored()).toEqual([
+      { name: "Fern", tag: "shade" },
+      { name: "Moss", tag: "wall" },
+    ]);
+  });
+
+  test("of a file with an invalid row names the row, and can't be sent", async () => {
+    const { imports, note, sendLabel, stored } = await openImports();
+
+    await imports.preview(csvFile("name,tag", "Fern,", " ,"));
+
+    expect(note()).toMatch(/^Nothing was sent: 1 of 2 rows is invalid\./);
+    expect(imports.card.value).toMatchObject({ kind: "result", problems: [{ line: 3 }] });
+    expect(sendLabel()).toBeUndefined();
+    expect(await stored()).toEqual([]);
+  });
+
+  test("of a file without plants says so", async () => {
+    const { imports, note } = await openImports();
+
+    await imports.preview(csvFile("name,tag", ""));
+
+    expect(note()).toBe("There are no plants in it.");
+  });
 });
 
-test("plants that are here already are changed only if somebody says so", async () => {
-  const { imports, said, button, stored } = await open(["Fern:shade"]);
-  const file = csv("id,name,tag", "1,Fern,hall", ",Ivy,");
-  await imports.preview(file);
-  await imports.send();
-  expect(said()).toMatch(/^Added 1 plant in .+ s\. 1 plant that differs stays as it is\.$/);
-  expect(await stored()).toEqual(["Fern:shade", "Ivy:"]);
-  await imports.preview(file);
-  expect(button()).toBeUndefined();
-  imports.choose({ isChanging: true });
-  expect(button()).toBe("Change 1 plant");
-  await imports.send();
-  expect(said()).toMatch(/^Changed 1 plant in .+ s\. 1 row is as it was\.$/);
-  expect(await stored()).toEqual(["Fern:hall", "Ivy:"]);
+describe("the card of an import", () => {
+  test("gives way to the next one", async () => {
+    const { imports } = await openImports();
+    await imports.previewText("Ivy\nRose");
+    await imports.send();
+
+    imports.open();
+
+    expect(imports.card.value).toEqual({ kind: "format" });
+  });
+
+  test("can't be closed while an import is running", async () => {
+    const { imports, note } = await openImports();
+
+    const checking = imports.previewText("Moss\nFern");
+    expect(imports.close()).toBe(false);
+    expect(imports.isRunning.value).toBe(true);
+    await checking;
+
+    expect(note()).toStartWith("2 rows: 2 new.");
+    expect(imports.close()).toBe(true);
+    expect(imports.card.value).toBeUndefined();
+  });
 });
 
-test("rows that are plants here already can be added once more", async () => {
-  const { imports, said, button, stored } = await open(["Fern:shade"]);
-  await imports.previewText("Fern\nFern");
-  expect([said(), button()]).toEqual([
-    "2 rows: 1 new, 1 as it is. Nothing was sent yet.",
-    "Add 1 plant",
-  ]);
-  imports.choose({ isRepeating: true });
-  expect(button()).toBe("Add 2 plants");
-  await imports.send();
-  expect(await stored()).toEqual(["Fern:shade", "Fern:", "Fern:"]);
+describe("an import", () => {
+  test("adds new plants and leaves the others as they are", async () => {
+    const { imports, note, stored } = await openImports([{ name: "Fern", tag: "shade" }]);
+    await imports.preview(csvFile("id,name,tag", "1,Fern,hall", ",Ivy,"));
+
+    await imports.send();
+
+    expect(note()).toMatch(/^Added 1 plant in .+ s\. 1 plant that differs stays as it is\.$/);
+    expect(await stored()).toEqual([
+      { name: "Fern", tag: "shade" },
+      { name: "Ivy", tag: "" },
+    ]);
+  });
+
+  test("changes plants that are here already only if the user chooses to", async () => {
+    const { imports, note, sendLabel, stored } = await openImports([
+      { name: "Fern", tag: "shade" },
+      { name: "Ivy" },
+    ]);
+    await imports.preview(csvFile("id,name,tag", "1,Fern,hall", ",Ivy,"));
+    expect(sendLabel()).toBeUndefined();
+
+    imports.choose({ isChanging: true });
+    expect(sendLabel()).toBe("Change 1 plant");
+    await imports.send();
+
+    expect(note()).toMatch(/^Changed 1 plant in .+ s\. 1 row is as it was\.$/);
+    expect(await stored()).toEqual([
+      { name: "Fern", tag: "hall" },
+      { name: "Ivy", tag: "" },
+    ]);
+  });
+
+  test("adds plants that are here already once more only if the user chooses to", async () => {
+    const { imports, note, sendLabel, stored } = await openImports([
+      { name: "Fern", tag: "shade" },
+    ]);
+    await imports.previewText("Fern\nFern");
+    expect(note()).toBe("2 rows: 1 new, 1 as it is. Nothing was sent yet.");
+    expect(sendLabel()).toBe("Add 1 plant");
+
+    imports.choose({ isRepeating: true });
+    expect(sendLabel()).toBe("Add 2 plants");
+    await imports.send();
+
+    expect(await stored()).toEqual([
+      { name: "Fern", tag: "shade" },
+      { name: "Fern", tag: "" },
+      { name: "Fern", tag: "" },
+    ]);
+  });
 });
 
-test("an undo takes back additions and changes, and its result replaces that of the import", async () => {
-  const { imports, said, stored } = await open(["Fern:shade"]);
-  await imports.preview(csv("id,name,tag", "1,Tree fern,hall", ",Ivy,"));
-  imports.choose({ isChanging: true });
-  await imports.send();
-  expect(await stored()).toEqual(["Tree fern:hall", "Ivy:"]);
-  expect(toText(nextUndo.value?.text)).toBe("1 plant was added. 1 plant was changed.");
-  await undo();
-  expect(said()).toBe("The import was undone: 1 plant deleted, 1 plant changed back.");
-  expect(await stored()).toEqual(["Fern:shade"]);
-  expect(nextUndo.value).toBeUndefined();
+describe("undoing an import", () => {
+  test("takes back additions and changes, and the card says so", async () => {
+    const { imports, note, stored } = await openImports([{ name: "Fern", tag: "shade" }]);
+    await imports.preview(csvFile("id,name,tag", "1,Tree fern,hall", ",Ivy,"));
+    imports.choose({ isChanging: true });
+    await imports.send();
+    expect(await stored()).toEqual([
+      { name: "Tree fern", tag: "hall" },
+      { name: "Ivy", tag: "" },
+    ]);
+    expect(toText(nextUndo.value?.text)).toBe("1 plant was added. 1 plant was changed.");
+
+    await undo();
+
+    expect(note()).toBe("The import was undone: 1 plant deleted, 1 plant changed back.");
+    expect(await stored()).toEqual([{ name: "Fern", tag: "shade" }]);
+    expect(nextUndo.value).toBeUndefined();
+  });
+
+  test("leaves alone what somebody has changed since", async () => {
+    const { api, imports, note, stored } = await openImports([
+      { name: "Fern", tag: "shade" },
+      { name: "Moss", tag: "wall" },
+    ]);
+    const file = csvFile("id,name,tag", "1,Fern,hall", "2,Moss,hall", ",Ivy,", ",Rose,");
+    await imports.preview(file);
+    imports.choose({ isChanging: true });
+    await imports.send();
+    await api.update(2, { tag: "pond" });
+    await api.update(3, { name: "English ivy" });
+
+    await undo();
+
+    expect(note()).toBe(
+      "The import was undone: 1 plant deleted, 1 plant changed back. " +
+        "2 plants that somebody has changed since stay as they are.",
+    );
+    expect(await stored()).toEqual([
+      { name: "Fern", tag: "shade" },
+      { name: "Moss", tag: "pond" },
+      { name: "English ivy", tag: "" },
+    ]);
+  });
+
+  test("after its card was closed says at the foot of the page what it did", async () => {
+    const { imports } = await openImports();
+    await imports.previewText("Ivy\nRose");
+    await imports.send();
+    imports.close();
+
+    await undo();
+
+    expect(toText(notice.value?.text)).toBe("The import was undone: 2 plants deleted.");
+  });
 });
 
-test("an undo leaves alone what somebody has changed since", async () => {
-  const { api, imports, said, stored } = await open(["Fern:shade", "Moss:wall"]);
-  const rows = ["1,Fern,hall", "2,Moss,hall", ",Ivy,", ",Rose,"];
-  await imports.preview(csv("id,name,tag", ...rows));
-  imports.choose({ isChanging: true });
-  await imports.send();
-  await api.update(2, { tag: "pond" });
-  await api.update(3, { name: "English ivy" });
-  await undo();
-  expect(said()).toBe(
-    "The import was undone: 1 plant deleted, 1 plant changed back. " +
-      "2 plants that somebody has changed since stay as they are.",
-  );
-  expect(await stored()).toEqual(["Fern:shade", "Moss:pond", "English ivy:"]);
-});
+type Send = () => Promise<Response>;
 
-test("an undo after the card was closed says at the foot of the page what it did", async () => {
-  const { imports } = await open();
-  await imports.previewText("Ivy\nRose");
-  await imports.send();
-  imports.close();
-  await undo();
-  expect(toText(notice.value?.text)).toBe("The import was undone: 2 plants deleted.");
-});
-
-test("a card gives way to the next one, and closes unless an import is running", async () => {
-  const { imports, said } = await open();
-  await imports.previewText("Ivy\nRose");
-  await imports.send();
-  imports.open();
-  expect(imports.card.value).toEqual({ kind: "format" });
-  const checking = imports.previewText("Moss\nFern");
-  expect([imports.close(), imports.isRunning.value]).toEqual([false, true]);
-  await checking;
-  expect(said()).toStartWith("2 rows: 2 new.");
-  expect([imports.close(), imports.card.value]).toEqual([true, undefined]);
-});
-
-test("a file with an invalid row adds nothing, and names the row", async () => {
-  const { imports, said, stored } = await open();
-  await imports.preview(csv("name,tag", "Fern,", " ,"));
-  expect(said()).toMatch(/^Nothing was sent: 1 of 2 rows is invalid\./);
-  expect(imports.card.value).toMatchObject({ kind: "result", problems: [{ line: 3 }] });
-  expect(await stored()).toEqual([]);
-});
-
-test("a file without plants says so", async () => {
-  const { imports, said } = await open();
-  await imports.preview(csv("name,tag", ""));
-  expect(said()).toBe("There are no plants in it.");
-});
-
-/** Rows without ids, which go into three requests. */
+/** 3,000 rows without ids, which go into three requests. */
 const manyRows = Array.from({ length: 3_000 }, (_, index) => `Plant ${index} `.padEnd(200, "x"));
 
-/** Imports many plants, until `meet` does something else with a request than to send it. */
+/**
+ * Starts to import many plants. `intercept` gets each request before it is sent: with `send` it
+ * sends it, and what it returns is the response.
+ */
 async function importMany(
-  meet: (path: string, send: () => Promise<Response>, signal: AbortSignal) => Promise<Response>,
+  intercept: (path: string, send: Send, signal: AbortSignal) => Promise<Response>,
 ) {
   forgetUndo();
   const token = await makeGarden([]);
@@ -151,133 +231,157 @@ async function importMany(
     url,
     token,
     fetch: (target, init) =>
-      meet(new URL(target).pathname, () => fetch(target, init), init.signal as AbortSignal),
+      intercept(new URL(target).pathname, () => fetch(target, init), init.signal as AbortSignal),
   });
-  const count = async () => (await new Api({ url, token, fetch }).me()).plants;
-  const opened = openImports(new Garden(api));
-  await opened.imports.preview(csv("name", ...manyRows));
+  const countStored = async () => (await new Api({ url, token, fetch }).me()).plants;
+  const opened = makeImports(new Garden(api));
+  await opened.imports.preview(csvFile("name", ...manyRows));
   const importing = opened.imports.send();
-  return { ...opened, importing, count };
+  return { ...opened, importing, countStored };
 }
 
-test("a stopped import waits for the request under way, and its undo deletes all that it added", async () => {
-  const second = Promise.withResolvers<void>();
-  const isStopped = Promise.withResolvers<void>();
+/** The same, with a second request that waits. Returns once that has begun. */
+async function importManyUntilSecondRequest() {
+  const isBegun = Promise.withResolvers<void>();
+  const isReleased = Promise.withResolvers<void>();
   let bulks = 0;
-  const { importing, stop, said, count } = await importMany(async (path, send) => {
-    if (path !== "/plants/bulk" || ++bulks !== 2) return send();
-    second.resolve();
-    await isStopped.promise;
+  const opened = await importMany(async (path, send) => {
+    if (path === "/plants/bulk" && ++bulks === 2) {
+      isBegun.resolve();
+      await isReleased.promise;
+    }
     return send();
   });
-  await second.promise;
-  stop();
-  expect(said()).toBe("Stopping…");
-  isStopped.resolve();
-  await importing;
-  const added = (await count()).toLocaleString("en");
-  expect(said()).toStartWith(`Stopped. Added ${added} plants in `);
-  await undo();
-  expect(said()).toBe(`The import was undone: ${added} plants deleted.`);
-  expect(await count()).toBe(0);
-});
+  await isBegun.promise;
+  return { ...opened, releaseSecondRequest: isReleased.resolve };
+}
 
-test("a stopped import goes on when the file is imported again, and adds no plant twice", async () => {
-  let bulks = 0;
-  const isStopped = Promise.withResolvers<void>();
-  const second = Promise.withResolvers<void>();
-  const { imports, importing, stop, said, count } = await importMany(async (path, send) => {
-    if (path !== "/plants/bulk" || ++bulks !== 2) return send();
-    second.resolve();
-    await isStopped.promise;
-    return send();
+/** A response that never comes, until the request is aborted. */
+function neverRespond(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
   });
-  await second.promise;
-  stop();
-  isStopped.resolve();
-  await importing;
-  const left = 3_000 - (await count());
-  expect(said()).toEndWith("Import it again to add the rest: no plant is added twice.");
-  await imports.preview(csv("name", ...manyRows));
-  await imports.send();
-  expect(said()).toStartWith(`Added ${left.toLocaleString("en")} plants in `);
-  expect(await count()).toBe(3_000);
-});
+}
 
-test("an import whose outcome is unknown names both bounds, and its undo finds out first", async () => {
-  const second = Promise.withResolvers<void>();
-  let bulks = 0;
-  const { importing, stop, said, count } = await importMany(async (path, send, signal) => {
-    const response = await send();
-    if (path !== "/plants/bulk" || ++bulks !== 2) return response;
-    second.resolve();
-    return new Promise((_, reject) =>
-      signal.addEventListener("abort", () => reject(signal.reason)),
+/** A click within a second counts as a double click, which doesn't stop at once. */
+function waitOutDoubleClick(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1_100));
+}
+
+describe("a stopped import", () => {
+  test("waits for the request under way, and its undo deletes all that it added", async () => {
+    const { importing, pressStop, releaseSecondRequest, note, countStored } =
+      await importManyUntilSecondRequest();
+
+    pressStop();
+    expect(note()).toBe("Stopping…");
+    releaseSecondRequest();
+    await importing;
+    const added = (await countStored()).toLocaleString("en");
+    expect(note()).toStartWith(`Stopped. Added ${added} plants in `);
+
+    await undo();
+    expect(note()).toBe(`The import was undone: ${added} plants deleted.`);
+    expect(await countStored()).toBe(0);
+  });
+
+  test("goes on when the file is imported again, and adds no plant twice", async () => {
+    const { imports, importing, pressStop, releaseSecondRequest, note, countStored } =
+      await importManyUntilSecondRequest();
+    pressStop();
+    releaseSecondRequest();
+    await importing;
+    expect(note()).toEndWith("Import it again to add the rest: no plant is added twice.");
+    const left = 3_000 - (await countStored());
+
+    await imports.preview(csvFile("name", ...manyRows));
+    await imports.send();
+
+    expect(note()).toStartWith(`Added ${left.toLocaleString("en")} plants in `);
+    expect(await countStored()).toBe(3_000);
+  });
+
+  test("that didn't wait names both bounds, and its undo finds out first", async () => {
+    const isSecondStored = Promise.withResolvers<void>();
+    let bulks = 0;
+    const { importing, pressStop, note, countStored } = await importMany(
+      async (path, send, signal) => {
+        const response = await send();
+        if (path !== "/plants/bulk" || ++bulks !== 2) return response;
+        isSecondStored.resolve();
+        return neverRespond(signal);
+      },
     );
+    await isSecondStored.promise;
+
+    pressStop();
+    // The second click of a double click.
+    pressStop();
+    await waitOutDoubleClick();
+    expect(note()).toBe("Stopping…");
+    pressStop();
+    await importing;
+
+    const stored = await countStored();
+    const [, least = "", most = ""] =
+      /^Stopped\. Added at least (\S+), at most (\S+) plants/.exec(note() ?? "") ?? [];
+    expect(most).toBe(stored.toLocaleString("en"));
+    expect(Number(least.replace(",", ""))).toBeWithin(1, stored);
+
+    await undo();
+    expect(note()).toBe(`The import was undone: ${most} plants deleted.`);
+    expect(await countStored()).toBe(0);
   });
-  await second.promise;
-  stop();
-  // A double click isn't a second wish.
-  stop();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  stop();
-  await importing;
-  const stored = await count();
-  const [, least = "", most = ""] =
-    /^Stopped\. Added at least (\S+), at most (\S+) plants/.exec(said() ?? "") ?? [];
-  expect(most).toBe(stored.toLocaleString("en"));
-  expect(Number(least.replace(",", ""))).toBeWithin(1, stored);
-  await undo();
-  expect(said()).toBe(`The import was undone: ${most} plants deleted.`);
-  expect(await count()).toBe(0);
+
+  test("changes plants back although the response to the change was lost", async () => {
+    forgetUndo();
+    const token = await makeGarden([{ name: "Fern", tag: "shade" }]);
+    const isChanged = Promise.withResolvers<void>();
+    let isLost = true;
+    const api = new Api({
+      url,
+      token,
+      async fetch(target, init) {
+        const response = await fetch(target, init);
+        if (init.method !== "PATCH" || !isLost) return response;
+        isChanged.resolve();
+        return neverRespond(init.signal as AbortSignal);
+      },
+    });
+    const { imports, note, pressStop } = makeImports(new Garden(api));
+    await imports.preview(csvFile("id,tag", "1,hall"));
+    imports.choose({ isChanging: true });
+    const importing = imports.send();
+    await isChanged.promise;
+    pressStop();
+    await waitOutDoubleClick();
+    pressStop();
+    await importing;
+    expect(note()).toStartWith("Stopped. Changed at least 0, at most 1 plant in ");
+    isLost = false;
+    expect((await api.get(1)).tag).toBe("hall");
+
+    await undo();
+
+    expect(note()).toBe("The import was undone: 1 plant changed back.");
+    expect((await api.get(1)).tag).toBe("shade");
+  });
 });
 
-test("an undo that had to be repeated counts all that it deleted", async () => {
+test("undoing an import again after a lost response counts all that was deleted", async () => {
   let isAway = true;
-  const { importing, said, count } = await importMany(async (path, send) => {
+  const { importing, note, countStored } = await importMany(async (path, send) => {
     const response = await send();
     if (path === "/plants/bulk-delete" && isAway) throw new Error("lost");
     return response;
   });
   await importing;
+
   await undo();
   expect(toText(notice.value?.text)).toStartWith("It may not have been undone.");
-  expect(await count()).toBe(0);
+  expect(await countStored()).toBe(0);
+
   isAway = false;
   await undo();
-  expect(said()).toBe("The import was undone: 3,000 plants deleted.");
-});
-
-test("a change whose response was lost is changed back, too", async () => {
-  forgetUndo();
-  const token = await makeGarden(["Fern:shade"]);
-  const isOver = Promise.withResolvers<void>();
-  const api = new Api({
-    url,
-    token,
-    async fetch(target, init) {
-      const response = await fetch(target, init);
-      if (init.method !== "PATCH" || isLost === false) return response;
-      isOver.resolve();
-      return new Promise((_, reject) => {
-        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
-      });
-    },
-  });
-  let isLost = true;
-  const { imports, said, stop } = openImports(new Garden(api));
-  await imports.preview(csv("id,tag", "1,hall"));
-  imports.choose({ isChanging: true });
-  const importing = imports.send();
-  await isOver.promise;
-  stop();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
-  stop();
-  await importing;
-  expect(said()).toStartWith("Stopped. Changed at least 0, at most 1 plant in ");
-  isLost = false;
-  expect((await api.get(1)).tag).toBe("hall");
-  await undo();
-  expect(said()).toBe("The import was undone: 1 plant changed back.");
-  expect((await api.get(1)).tag).toBe("shade");
+  expect(note()).toBe("The import was undone: 3,000 plants deleted.");
 });

@@ -12,120 +12,225 @@ function idsOf(list: PlantList): bigint[] {
   return list.plants.map(({ id }) => id);
 }
 
-describe("a list", () => {
-  test("keeps plants in the order of their ids, over the whole range, whatever order they come in", () => {
-    const ids = [-(2n ** 63n), 2n, 10n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n];
-    for (const order of [undefined, "desc"] as const) {
-      const list = new PlantList({ order });
-      for (const page of [ids.slice(1, 4), ids.slice(2).toReversed(), ids])
-        list.addPage({ plants: page.map((id) => plant(id)), next: undefined });
-      expect(idsOf(list)).toEqual(order === "desc" ? ids.toReversed() : ids);
-    }
+function namesOf(list: PlantList): string[] {
+  return list.plants.map(({ name }) => name);
+}
+
+describe("a list by id", () => {
+  const lowest = -(2n ** 63n);
+  const highest = 2n ** 63n - 1n;
+  /** Two of them are the same as floating-point numbers. */
+  const ids = [lowest, 2n, 10n, 2n ** 53n, 2n ** 53n + 1n, highest];
+  /** They come in another order than that of their ids, and overlap. */
+  const pages = [
+    [2n, 10n, 2n ** 53n],
+    [highest, 2n ** 53n + 1n, 2n ** 53n, 10n],
+    [lowest, 2n, 10n, 2n ** 53n, 2n ** 53n + 1n, highest],
+  ].map((pageIds) => ({ plants: pageIds.map((id) => plant(id)), next: undefined }));
+
+  test("has every plant once and in order, however its pages come", () => {
+    const list = new PlantList({});
+
+    for (const page of pages) list.addPage(page);
+
+    expect(idsOf(list)).toEqual(ids);
   });
 
-  test("sorts by name or tag as people do, with untagged plants last", () => {
-    const plants = ["b:2", "A:10", "bed 11:", "bed 2:2"].map((text, index) => {
-      const [name = "", tag = ""] = text.split(":");
-      return { id: BigInt(index + 1), name, tag };
-    });
-    const sorted = (query: SortedQuery) => {
-      const list = new PlantList(query);
-      list.addPage({ plants, next: undefined });
-      list.sort();
-      return list.plants.map(({ name }) => name);
-    };
-    const byName = ["A", "b", "bed 2", "bed 11"];
-    expect(sorted({})).toEqual(byName);
-    expect(sorted({ sort: "name", order: "desc" })).toEqual(byName.toReversed());
-    expect(sorted({ sort: "tag" })).toEqual(["b", "bed 2", "A", "bed 11"]);
-    expect(sorted({ sort: "tag", order: "desc" })).toEqual(["A", "b", "bed 2", "bed 11"]);
-    expect(sorted({ order: "desc" })).toEqual(["bed 2", "bed 11", "A", "b"]);
+  test("can have the highest id first", () => {
+    const list = new PlantList({ order: "desc" });
+
+    for (const page of pages) list.addPage(page);
+
+    expect(idsOf(list)).toEqual(ids.toReversed());
+  });
+});
+
+describe("a sorted list", () => {
+  function sortedNames(query: SortedQuery): string[] {
+    const list = new PlantList(query);
+    const plants = [
+      { id: 1n, name: "b", tag: "2" },
+      { id: 2n, name: "A", tag: "10" },
+      { id: 3n, name: "bed 11", tag: "" },
+      { id: 4n, name: "bed 2", tag: "2" },
+    ];
+    list.addPage({ plants, next: undefined });
+    list.sort();
+    return namesOf(list);
+  }
+
+  test("is by name as people sort, unless another order is requested", () => {
+    expect(sortedNames({})).toEqual(["A", "b", "bed 2", "bed 11"]);
+  });
+
+  test("can be by name from the end", () => {
+    expect(sortedNames({ sort: "name", order: "desc" })).toEqual(["bed 11", "bed 2", "b", "A"]);
+  });
+
+  test("is by tag and then by name, with untagged plants last in both directions", () => {
+    expect(sortedNames({ sort: "tag" })).toEqual(["b", "bed 2", "A", "bed 11"]);
+    expect(sortedNames({ sort: "tag", order: "desc" })).toEqual(["A", "b", "bed 2", "bed 11"]);
+  });
+
+  test("is by id from the end if only the direction is requested", () => {
+    expect(sortedNames({ order: "desc" })).toEqual(["bed 2", "bed 11", "A", "b"]);
   });
 
   test("puts a new plant at its place, and leaves a renamed one where it is", () => {
     const list = new PlantList({});
-    const plants = ["Acer", "Fern", "Moss"].map((name, index) => {
-      return { id: BigInt(index + 1), name, tag: "" };
-    });
+    const plants = [
+      { id: 1n, name: "Acer", tag: "" },
+      { id: 2n, name: "Fern", tag: "" },
+      { id: 3n, name: "Moss", tag: "" },
+    ];
     list.addPage({ plants, next: undefined });
     list.sort();
+
     list.put([
       { id: 2n, name: "Zinnia", tag: "" },
       { id: 9n, name: "Cactus", tag: "" },
     ]);
-    expect(list.plants.map(({ name }) => name)).toEqual(["Acer", "Cactus", "Zinnia", "Moss"]);
-  });
 
-  test("takes only plants that match, and drops one that no longer does", () => {
+    expect(namesOf(list)).toEqual(["Acer", "Cactus", "Zinnia", "Moss"]);
+  });
+});
+
+describe("a plant that was written here", () => {
+  test("is in the list of its tag only", () => {
     const list = new PlantList({ tag: "hall" });
     list.addPage({ plants: [plant(1n, "hall"), plant(2n, "hall")], next: undefined });
+
     list.put([plant(3n, "hall"), plant(4n, "porch"), plant(1n, "porch")]);
+
     expect(idsOf(list)).toEqual([2n, 3n]);
   });
 
-  test("leaves a plant to the page that will bring it, in either order, and to the first one", () => {
-    const failed = new PlantList({});
-    failed.put([plant(1n)]);
-    expect(idsOf(failed)).toEqual([]);
-    for (const [order, near, far] of [
-      [undefined, 4n, 6n],
-      ["desc", 6n, 4n],
-    ] as const) {
-      const list = new PlantList({ order });
-      list.addPage({ plants: [], next: 5n });
-      list.put([plant(near), plant(far)]);
-      expect(idsOf(list)).toEqual([near]);
-    }
+  test("isn't in a list that has no page yet: the first page will bring it", () => {
+    const list = new PlantList({});
+
+    list.put([plant(1n)]);
+
+    expect(idsOf(list)).toEqual([]);
+  });
+
+  test("isn't in the list if a later page will bring it", () => {
+    const list = new PlantList({});
+    list.addPage({ plants: [], next: 5n });
+
+    list.put([plant(4n), plant(6n)]);
+
+    expect(idsOf(list)).toEqual([4n]);
+  });
+
+  test("isn't in a descending list if a later page will bring it", () => {
+    const list = new PlantList({ order: "desc" });
+    list.addPage({ plants: [], next: 5n });
+
+    list.put([plant(6n), plant(4n)]);
+
+    expect(idsOf(list)).toEqual([6n]);
   });
 });
 
 describe("what others do", () => {
   let seq = 0;
-  function event(what: "created" | "replaced" | "deleted", of: Plant): PlantEvent {
-    return { seq: ++seq, type: `plant.${what}`, at: "", user: "bob", plant: of };
+  function event(type: PlantEvent["type"], of: Plant): PlantEvent {
+    return { seq: ++seq, type, at: "", user: "bob", plant: of };
   }
 
-  /** Ten plants, in a list that goes on, of which the fourth to the sixth are in view. */
-  function makeViewed() {
+  /** The plants 2, 4 and so on to 20, in a list that goes on. 8, 10 and 12 are in view. */
+  function makeViewedList() {
     const list = new PlantList({ tag: "hall" });
-    const plants = Array.from({ length: 10 }, (_, index) => plant(BigInt(2 * index + 2), "hall"));
-    list.addPage({ plants, next: 20n });
+    const ids = [2n, 4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n, 20n];
+    list.addPage({ plants: ids.map((id) => plant(id, "hall")), next: 20n });
     const follow = (...events: PlantEvent[]) => list.follow(events, { first: 3, last: 5 });
     return { list, follow };
   }
 
-  test("removes what is out of view, and marks what is in view until it comes back", () => {
-    const { list, follow } = makeViewed();
+  test("removes plants that are out of view, and marks those in view with the reason", () => {
+    const { list, follow } = makeViewedList();
+
     follow(
-      event("deleted", plant(2n, "hall")),
-      event("deleted", plant(8n, "hall")),
-      event("replaced", plant(10n, "porch")),
-      event("replaced", plant(20n, "porch")),
+      event("plant.deleted", plant(2n, "hall")),
+      event("plant.deleted", plant(8n, "hall")),
+      event("plant.replaced", plant(10n, "porch")),
+      event("plant.replaced", plant(20n, "porch")),
     );
-    expect(idsOf(list)).toEqual([4n, 6n, 8n, 10n, 12n, 14n, 16n, 18n]);
-    const reasons = list.plants.slice(1, 5).map((each): string => each.goneBecause ?? "");
-    expect(reasons).toEqual(["", "deleted", "changed", ""]);
+
+    expect(list.plants.map(({ id, goneBecause }) => ({ id, goneBecause }))).toEqual([
+      { id: 4n, goneBecause: undefined },
+      { id: 6n, goneBecause: undefined },
+      { id: 8n, goneBecause: "deleted" },
+      { id: 10n, goneBecause: "changed" },
+      { id: 12n, goneBecause: undefined },
+      { id: 14n, goneBecause: undefined },
+      { id: 16n, goneBecause: undefined },
+      { id: 18n, goneBecause: undefined },
+    ]);
+    // Without the marked ones.
     expect(list.size).toBe(6);
-    follow(event("created", plant(8n, "hall")));
-    expect(list.size).toBe(7);
-    list.follow([], { first: 5, last: 7 });
-    expect(idsOf(list)).toEqual([4n, 6n, 8n, 12n, 14n, 16n, 18n]);
-    // The next change of one's own removes what is gone at once.
-    follow(event("deleted", plant(12n, "hall")));
-    list.put([]);
-    expect(idsOf(list)).toEqual([4n, 6n, 8n, 14n, 16n, 18n]);
   });
 
-  test("waits as its last event left it, until it is admitted, unless a later page brings it", () => {
-    const { list, follow } = makeViewed();
-    follow(
-      ...[3n, 5n, 7n, 21n].map((id) => event("created", plant(id, "hall"))),
-      event("deleted", plant(3n, "hall")),
-      event("replaced", plant(5n, "porch")),
-    );
+  test("takes the mark away from a plant that comes back", () => {
+    const { list, follow } = makeViewedList();
+    follow(event("plant.deleted", plant(8n, "hall")));
+    expect(list.size).toBe(9);
+
+    follow(event("plant.created", plant(8n, "hall")));
+
+    expect(list.size).toBe(10);
+    expect(list.find(8n)?.goneBecause).toBeUndefined();
+  });
+
+  test("removes a marked plant once it's out of view", () => {
+    const { list, follow } = makeViewedList();
+    follow(event("plant.replaced", plant(10n, "porch")));
+
+    list.follow([], { first: 6, last: 8 });
+
+    expect(idsOf(list)).toEqual([2n, 4n, 6n, 8n, 12n, 14n, 16n, 18n, 20n]);
+  });
+
+  test("removes marked plants with the next change that is made here", () => {
+    const { list, follow } = makeViewedList();
+    follow(event("plant.deleted", plant(12n, "hall")));
+
+    list.put([]);
+
+    expect(idsOf(list)).toEqual([2n, 4n, 6n, 8n, 10n, 14n, 16n, 18n, 20n]);
+  });
+
+  test("lets new plants wait until they are admitted", () => {
+    const { list, follow } = makeViewedList();
+
+    follow(event("plant.created", plant(7n, "hall")));
     expect(list.waiting).toEqual([plant(7n, "hall")]);
     expect(list.size).toBe(11);
+
     expect(list.admit()).toEqual([7n]);
     expect(idsOf(list).slice(2, 5)).toEqual([6n, 7n, 8n]);
+  });
+
+  test("drops waiting plants that are deleted or changed meanwhile", () => {
+    const { list, follow } = makeViewedList();
+
+    follow(
+      event("plant.created", plant(3n, "hall")),
+      event("plant.created", plant(5n, "hall")),
+      event("plant.deleted", plant(3n, "hall")),
+      event("plant.replaced", plant(5n, "porch")),
+    );
+
+    expect(list.waiting).toEqual([]);
+    expect(list.size).toBe(10);
+  });
+
+  test("leaves new plants to the page that will bring them", () => {
+    const { list, follow } = makeViewedList();
+
+    follow(event("plant.created", plant(21n, "hall")));
+
+    expect(list.waiting).toEqual([]);
+    expect(list.size).toBe(10);
   });
 });

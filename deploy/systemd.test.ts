@@ -2,7 +2,7 @@
  * What can be checked of the units where no systemd runs: what a backup leaves, and what
  * follows a start that fails.
  */
-import { expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   mkdirSync,
   readdirSync,
@@ -16,85 +16,170 @@ import { runInProcess } from "../testing/command.ts";
 import { skipsWithout } from "../testing/skipping.ts";
 import { makeTemporaryFolder } from "../testing/temporary-folder.ts";
 
-const pathOf = (name: string) => join(import.meta.dir, "systemd", name);
-const readUnit = (name: string) => readFileSync(pathOf(name), "utf8");
+function pathOf(name: string): string {
+  return join(import.meta.dir, "systemd", name);
+}
 
-test("the backup unit makes a backup that can be restored, deletes old ones, and says when", async () => {
-  const backup = readUnit("plantstore-backup.service");
-  using folder = makeTemporaryFolder();
-  const [bin, state, metrics] = ["bin", "state", "metrics"].map((name) => {
-    mkdirSync(join(folder.path, name));
-    return join(folder.path, name);
-  }) as [string, string, string];
-  symlinkSync(join(import.meta.dir, "../bin/plantstore"), join(bin, "plantstore"));
-  const database = join(folder.path, "plants.db");
-  const env = {
-    PATH: `${bin}:/usr/bin:/bin`,
-    PLANTSTORE_DATABASE: database,
-    STATE_DIRECTORY: state,
-    METRICS: metrics,
-    KEEP_DAYS: /\bKEEP_DAYS=(\S+)/.exec(backup)?.[1] ?? "",
-  };
-  /** As systemd would run its lines, one after the other until one fails. */
-  const run = () =>
-    [...backup.matchAll(/^ExecStart=\+?\/bin\/sh -euc '(.*)'$/gm)].every(([, line = ""]) => {
+describe("plantstore-backup.service", () => {
+  const unit = readFileSync(pathOf("plantstore-backup.service"), "utf8");
+  let folder: ReturnType<typeof makeTemporaryFolder>;
+  let database = "";
+  /** Where backups go. */
+  let state = "";
+  /** What node_exporter reads. */
+  let metrics = "";
+
+  beforeEach(() => {
+    folder = makeTemporaryFolder();
+    database = join(folder.path, "plants.db");
+    state = join(folder.path, "state");
+    metrics = join(folder.path, "metrics");
+    mkdirSync(state);
+    mkdirSync(metrics);
+    const bin = join(folder.path, "bin");
+    mkdirSync(bin);
+    symlinkSync(join(import.meta.dir, "../bin/plantstore"), join(bin, "plantstore"));
+  });
+
+  afterEach(() => folder[Symbol.dispose]());
+
+  /** Runs the unit's lines as systemd would: one by one, until one fails. Returns whether none did. */
+  function runUnit(): boolean {
+    const [, keepDays = ""] = /\bKEEP_DAYS=(\S+)/.exec(unit) ?? [];
+    const env = {
+      PATH: `${join(folder.path, "bin")}:/usr/bin:/bin`,
+      PLANTSTORE_DATABASE: database,
+      STATE_DIRECTORY: state,
+      METRICS: metrics,
+      KEEP_DAYS: keepDays,
+    };
+    const lines = unit.matchAll(/^ExecStart=\+?\/bin\/sh -euc '(.*)'$/gm);
+    return [...lines].every(([, line = ""]) => {
       const script = line.replaceAll("$$", "$").replaceAll("%%", "%");
       return Bun.spawnSync(["/bin/sh", "-euc", script], { env }).exitCode === 0;
     });
-  const [old, recent] = ["plants-old.backup", "plants-recent.db"];
-  for (const [name, days] of [[old, 15.5] as const, [recent, 13] as const]) {
-    writeFileSync(join(state, name), "");
-    const time = Date.now() / 1_000 - days * 86_400;
-    utimesSync(join(state, name), time, time);
   }
-  // There is no store yet.
-  expect(run()).toBe(false);
-  expect([readdirSync(metrics), readdirSync(state).toSorted()]).toEqual([[], [old, recent]]);
 
-  await runInProcess(["token", "create", "ann", "--database", database]);
-  expect(run()).toBe(true);
-  const [made = "", ...others] = readdirSync(state).toSorted();
-  expect([made, others]).toEqual([expect.stringMatching(/^plants-\d{4}-.*Z\.db$/), [recent]]);
-  const restore = ["restore", join(state, made), "--database", join(folder.path, "restored.db")];
-  expect(await runInProcess(restore)).toMatchObject({ exitCode: 0 });
-  expect(readdirSync(metrics)).toEqual(["plantstore.prom"]);
-  const text = readFileSync(join(metrics, "plantstore.prom"), "utf8");
-  const [, seconds] = /^plantstore_backup_timestamp_seconds (\d+)$/m.exec(text) ?? [];
-  expect(Math.abs(Number(seconds) - Date.now() / 1_000)).toBeLessThan(60);
-});
+  /** An empty file in the folder of backups. */
+  function writeOldBackup(name: string, days: number): void {
+    const path = join(state, name);
+    writeFileSync(path, "");
+    const seconds = Date.now() / 1_000 - days * 86_400;
+    utimesSync(path, seconds, seconds);
+  }
 
-test.skipIf(skipsWithout("systemd-analyze"))("systemd accepts the units", () => {
-  const names = ["plantstore.service", "plantstore-backup.service", "plantstore-backup.timer"];
-  const command = ["systemd-analyze", "verify", "--man=no", ...names.map(pathOf)];
-  const lines = Bun.spawnSync(command).stderr.toString().split("\n");
-  const complaints = lines.filter((line) => line.includes("plantstore"));
-  // Where it isn't installed.
-  expect(complaints.filter((line) => !line.includes("is not executable"))).toEqual([]);
-});
+  async function createStore(): Promise<void> {
+    await runInProcess(["token", "create", "ann", "--database", database]);
+  }
 
-test
-  .skipIf(skipsWithout("systemd-analyze"))
-  .each(["plantstore.service", "plantstore-backup.service"])(
-  "%s has few rights: systemd rates its exposure below 2 of 10",
-  (name) => {
-    const command = ["systemd-analyze", "security", "--offline=true", "--threshold=20"];
-    const { exitCode, stdout } = Bun.spawnSync([...command, "--no-pager", pathOf(name)]);
-    expect([exitCode, stdout.toString().split("\n").at(-2)]).toEqual([
-      0,
-      expect.stringContaining(`level for ${name}: 1.`),
+  test("makes a backup that can be restored, with the time in its name", async () => {
+    await createStore();
+
+    expect(runUnit()).toBe(true);
+
+    const backups = readdirSync(state);
+    expect(backups).toEqual([expect.stringMatching(/^plants-\d{4}-.*Z\.db$/)]);
+    const backup = join(state, backups[0] ?? "");
+    const restored = join(folder.path, "restored.db");
+    const { exitCode } = await runInProcess(["restore", backup, "--database", restored]);
+    expect(exitCode).toBe(0);
+  });
+
+  test("deletes backups of more than 14 days", async () => {
+    await createStore();
+    writeOldBackup("plants-old.backup", 15.5);
+    writeOldBackup("plants-recent.db", 13);
+
+    expect(runUnit()).toBe(true);
+
+    expect(readdirSync(state).toSorted()).toEqual([
+      expect.stringMatching(/^plants-\d{4}-.*Z\.db$/),
+      "plants-recent.db",
     ]);
-  },
-);
+  });
 
-test.each([
-  ["whose database is away is tried again, however often", "postgres://u@127.0.0.1:1/x", true],
-  ["that was called wrongly is not tried again", '"postgres://u@127.0.0.1:1/x"', false],
-])("a start %s", async (_, database, isTried) => {
-  const unit = readUnit("plantstore.service");
-  const { exitCode } = await runInProcess(["serve"], { PLANTSTORE_DATABASE: database });
-  const ending = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(unit)?.[1]);
-  expect(exitCode).toBeGreaterThan(0);
-  expect(exitCode !== ending).toBe(isTried);
-  expect(unit).toMatch(/^\[Unit\]\n(?:.+\n)*StartLimitIntervalSec=0\n/m);
-  expect(unit).toMatch(/^Restart=on-failure$/m);
+  test("writes the time of the backup for Prometheus", async () => {
+    await createStore();
+    const before = Math.floor(Date.now() / 1_000);
+
+    expect(runUnit()).toBe(true);
+
+    expect(readdirSync(metrics)).toEqual(["plantstore.prom"]);
+    const text = readFileSync(join(metrics, "plantstore.prom"), "utf8");
+    const [, seconds] = /^plantstore_backup_timestamp_seconds (\d+)$/m.exec(text) ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(before);
+    expect(Number(seconds)).toBeLessThanOrEqual(Date.now() / 1_000);
+  });
+
+  test("deletes nothing, and writes no time, if the backup fails", () => {
+    writeOldBackup("plants-old.backup", 15.5);
+    writeOldBackup("plants-recent.db", 13);
+
+    // There is no store.
+    expect(runUnit()).toBe(false);
+
+    expect(readdirSync(state).toSorted()).toEqual(["plants-old.backup", "plants-recent.db"]);
+    expect(readdirSync(metrics)).toEqual([]);
+  });
+});
+
+describe("plantstore.service", () => {
+  const unit = readFileSync(pathOf("plantstore.service"), "utf8");
+  /** With this exit code, systemd doesn't try again. */
+  const finalExitCode = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(unit)?.[1]);
+
+  test("is started again after a failure, however often", () => {
+    expect(unit).toMatch(/^\[Unit\]\n(?:.+\n)*StartLimitIntervalSec=0\n/m);
+    expect(unit).toMatch(/^Restart=on-failure$/m);
+  });
+
+  test("is started again if its database is away", async () => {
+    const variables = { PLANTSTORE_DATABASE: "postgres://u@127.0.0.1:1/x" };
+
+    const { exitCode } = await runInProcess("serve", variables);
+
+    expect(exitCode).toBeGreaterThan(0);
+    expect(exitCode).not.toBe(finalExitCode);
+  });
+
+  test("isn't started again if a setting is invalid", async () => {
+    // With quotes, as a shell would remove them.
+    const variables = { PLANTSTORE_DATABASE: '"postgres://u@127.0.0.1:1/x"' };
+
+    const { exitCode } = await runInProcess("serve", variables);
+
+    expect(exitCode).toBeGreaterThan(0);
+    expect(exitCode).toBe(finalExitCode);
+  });
+});
+
+describe.skipIf(skipsWithout("systemd-analyze"))("systemd", () => {
+  test("accepts the units", () => {
+    const names = ["plantstore.service", "plantstore-backup.service", "plantstore-backup.timer"];
+    const command = ["systemd-analyze", "verify", "--man=no", ...names.map(pathOf)];
+
+    const lines = Bun.spawnSync(command).stderr.toString().split("\n");
+
+    const complaints = lines
+      .filter((line) => line.includes("plantstore"))
+      // Where it isn't installed.
+      .filter((line) => !line.includes("is not executable"));
+    expect(complaints).toEqual([]);
+  });
+
+  test.each(["plantstore.service", "plantstore-backup.service"])(
+    "rates the exposure of %s below 2 of 10",
+    (name) => {
+      const flags = ["--offline=true", "--threshold=20", "--no-pager"];
+      const { exitCode, stdout } = Bun.spawnSync([
+        "systemd-analyze",
+        "security",
+        ...flags,
+        pathOf(name),
+      ]);
+
+      expect(stdout.toString().split("\n").at(-2)).toContain(`level for ${name}: 1.`);
+      expect(exitCode).toBe(0);
+    },
+  );
 });

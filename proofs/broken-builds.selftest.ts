@@ -1,8 +1,11 @@
-/** Builds that are broken on purpose fail the proofs. */
-import { expect, setDefaultTimeout, test } from "bun:test";
-import { changeProgram, type Edit } from "../testing/changed-program.ts";
+/**
+ * Proofs find something wrong with builds that are broken on purpose. Each test breaks one thing in
+ * a copy of the program, and runs the proof that must notice it.
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { changeProgram } from "../testing/changed-program.ts";
 import { skipsUnless } from "../testing/skipping.ts";
-import { Deployment } from "./deployment.ts";
+import { Deployment, type Layout } from "./deployment.ts";
 import { hasHaproxy } from "./failover/database-proxy.ts";
 import { FailoverTrial } from "./failover/prove.ts";
 import { inject } from "./faults/prove.ts";
@@ -15,173 +18,306 @@ import { shortRun, soak } from "./soak/prove.ts";
 
 setDefaultTimeout(300_000);
 
-/** Returns what a proof finds wrong with a program. */
-type Find = (program: string) => Promise<readonly string[]>;
-
-function broken(what: string, find: Find, found: RegExp, ...edits: readonly Edit[]): void {
-  test(`a build that ${what}`, async () => {
-    using changed = changeProgram(...edits);
-    expect((await find(changed.program)).join("\n")).toMatch(found);
-  });
+/** A change in a file below src/, which has the text once. */
+interface Change {
+  readonly file: string;
+  readonly text: string;
+  readonly replacement: string;
 }
 
-const byKills =
-  (...ends: Moment[]): Find =>
-  async (program) =>
-    (await live({ seed: 6, threads: 1, isSecure: false, ends, program })).faults;
+/** Builds a changed program, and returns what a proof finds wrong with it, a line each. */
+async function findFaults(
+  changes: readonly Change[],
+  prove: (program: string) => Promise<readonly string[]>,
+): Promise<string> {
+  using changed = changeProgram(
+    ...changes.map(({ file, text, replacement }) => [file, text, replacement] as const),
+  );
+  return (await prove(changed.program)).join("\n");
+}
 
-const byHistories =
-  (engine: "sqlite" | "postgres", threads: readonly number[]): Find =>
-  async (program) => {
-    const deployment = await Deployment.start({ engine, threads }, program);
-    const found: string[] = [];
-    // Each flaw shows in one history of a few.
-    for (let seed = 1; seed <= 200 && found.length === 0; seed++) {
-      found.push(...(await tryHistory(deployment, seed, "none")).faults);
+describe("kills find a build that", () => {
+  /** The service is killed or stopped once at each of these moments. */
+  async function proveByKills(program: string, ends: readonly Moment[]) {
+    return (await live({ seed: 6, threads: 1, isSecure: false, ends, program })).faults;
+  }
+
+  test("confirms writes before they are committed", async () => {
+    const changes = [
+      {
+        file: "storage/sqlite/writer.ts",
+        text: "begin.run();",
+        replacement: "if (!database.inTransaction) begin.run();",
+      },
+      {
+        file: "storage/sqlite/writer.ts",
+        text: "commit.run();",
+        replacement: "setTimeout(() => commit.run(), 1_000);",
+      },
+    ];
+
+    const faults = await findFaults(changes, (program) =>
+      proveByKills(program, ["first write", "load"]),
+    );
+
+    expect(faults).toMatch(/^lost: /m);
+  });
+
+  test("closes connections at once when it stops", async () => {
+    const changes = [{ file: "process/thread.ts", text: "stop(false)", replacement: "stop(true)" }];
+
+    const faults = await findFaults(changes, (program) => proveByKills(program, ["stop"]));
+
+    expect(faults).toMatch(/^cut short: /m);
+  });
+});
+
+describe("histories find a build that", () => {
+  /** The first faults in one of many histories: each flaw shows in one of a few. */
+  async function proveByHistories(program: string, layout: Layout): Promise<string[]> {
+    const deployment = await Deployment.start(layout, program);
+    const faults: string[] = [];
+    for (let seed = 1; seed <= 200 && faults.length === 0; seed++) {
+      faults.push(...(await tryHistory(deployment, seed, "none")).faults);
     }
     await deployment.stop();
-    return found;
-  };
+    return faults;
+  }
 
-const byPowerCuts: Find = async (program) =>
-  (await cutRecording({ seed: 7, writes: 120, program }, 40)).faults;
+  test("shows a cached list after a commit that other lists show", async () => {
+    const changes = [
+      {
+        file: "storage/sqlite/versions.ts",
+        text: "count % 2 === 0 ? count : undefined",
+        replacement: "count >> 1",
+      },
+      {
+        file: "storage/sqlite/worker.ts",
+        text: "    end();",
+        replacement: "Bun.sleepSync(5); end();",
+      },
+    ];
 
-const byBackupCuts: Find = (program) => cutPower("backup", program);
+    const faults = await findFaults(changes, (program) =>
+      proveByHistories(program, { engine: "sqlite", threads: [1] }),
+    );
 
-const byFaults =
-  (isLasting: boolean): Find =>
-  async (program) => {
-    const failure = { kinds: ["sync"], error: "EIO" } as const;
-    const failing = { scene: "load", failure, nth: 1, isLasting, isKilled: true } as const;
-    const found: string[] = [];
+    expect(faults).toMatch(/no order explains/);
+  });
+
+  test("compares a precondition before the write, not in it", async () => {
+    const changes = [
+      {
+        file: "domain/plants.ts",
+        text: 'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
+        replacement: `const found = await this.get(caller, id).catch(() => undefined);
+          const { ifMatch, ifNoneMatch } = preconditions ?? {};
+          if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
+          if (ifNoneMatch && found) throw preconditionFailed();
+          const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
+      },
+      {
+        file: "domain/plants.ts",
+        text: '} from "./plant.ts";',
+        replacement: 'contentHash } from "./plant.ts";',
+      },
+    ];
+
+    const faults = await findFaults(changes, (program) =>
+      proveByHistories(program, { engine: "postgres", threads: [2] }),
+    );
+
+    expect(faults).toMatch(/no order explains/);
+  });
+
+  test("stores events in a second transaction on PostgreSQL", async () => {
+    const storeEvents = 'queryFor(client, storeEventsStatement, events, "garden", ...eventNames)';
+    const changes = [
+      {
+        file: "storage/postgres/group-transaction.ts",
+        text: `${storeEvents},`,
+        replacement: "",
+      },
+      {
+        file: "storage/postgres/group-transaction.ts",
+        text: 'if (command !== "COMMIT")',
+        replacement: `if (command === "COMMIT") await ${storeEvents}; else`,
+      },
+    ];
+
+    const faults = await findFaults(changes, (program) =>
+      proveByHistories(program, { engine: "postgres", threads: [1, 1] }),
+    );
+
+    expect(faults).toMatch(/no order explains/);
+  });
+});
+
+test("crowds find a build that serves requests first come, first served", async () => {
+  const changes = [
+    {
+      file: "limits/fair-queue.ts",
+      text: "push(garden: string, item: Item): void {",
+      replacement: 'push(_garden: string, item: Item): void {\nconst garden = "";',
+    },
+  ];
+
+  const faults = await findFaults(changes, async (program) => {
+    const trial = await tryCrowd("HEADs of 1,000 plants", "sqlite, 1 thread", program);
+    return trial.faults;
+  });
+
+  expect(faults).toMatch(/ took \d+ ms|the quiet user got/);
+});
+
+test("a soak finds a build that keeps a kilobyte of each request", async () => {
+  const duration = "const durationMs = this.service.now() - this.startedAtMs;";
+  const leak = "((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });";
+  using changed = changeProgram(["http/exchange.ts", duration, `${duration} ${leak}`]);
+
+  const { heapBytesPerResponse } = await soak({ ...shortRun, program: changed.program });
+
+  expect(heapBytesPerResponse).toBeGreaterThan(shortRun.heapBytesPerResponseMax);
+});
+
+describe("power cuts find a build that", () => {
+  async function proveByPowerCuts(program: string) {
+    return (await cutRecording({ seed: 7, writes: 120, program }, 40)).faults;
+  }
+
+  /** Runs the statement a moment later: in another transaction, or in none. */
+  function runLater(statement: string): Change {
+    return {
+      file: "storage/sqlite/writer.ts",
+      text: `${statement};`,
+      replacement: `setTimeout(() => ${statement}, 1);`,
+    };
+  }
+
+  test("syncs only at checkpoints", async () => {
+    const changes = [
+      {
+        file: "storage/sqlite/open.ts",
+        text: "PRAGMA synchronous = FULL",
+        replacement: "PRAGMA synchronous = NORMAL",
+      },
+    ];
+
+    expect(await findFaults(changes, proveByPowerCuts)).toMatch(/lost: |GET .plants.*: 401/);
+  });
+
+  test("does not sync the folders that it makes", async () => {
+    const changes = [
+      { file: "storage/sqlite/open.ts", text: "syncFolderOf(made);", replacement: ";" },
+    ];
+
+    expect(await findFaults(changes, proveByPowerCuts)).toMatch(/GET .plants.*: 401/);
+  });
+
+  test("stores a key in a transaction after its plant", async () => {
+    const changes = [runLater("storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs)")];
+
+    expect(await findFaults(changes, proveByPowerCuts)).toMatch(
+      /created again: |duplicated: |miscounted: /,
+    );
+  });
+
+  test("stores events in a second transaction", async () => {
+    const changes = [
+      runLater("storeEvent.run(garden, seq, atMs, type, user, plant.id, plant.name, plant.tag)"),
+    ];
+
+    expect(await findFaults(changes, proveByPowerCuts)).toMatch(
+      /a write without its event|GET .events.*: 410/,
+    );
+  });
+
+  test("stores no keys for the plants of a bulk", async () => {
+    const changes = [
+      {
+        file: "domain/rules.ts",
+        text: "if (key && keyRow) {",
+        replacement: "if (key && keyRow && !key.isInBulk) {",
+      },
+    ];
+
+    expect(await findFaults(changes, proveByPowerCuts)).toMatch(/created again: |duplicated: /);
+  });
+
+  test("does not sync the folder of a backup", async () => {
+    const changes = [
+      {
+        file: "storage/durable-file.ts",
+        text: "removeLeftover(from);\n  syncFolderOf(to);",
+        replacement: "removeLeftover(from);",
+      },
+    ];
+
+    const faults = await findFaults(changes, (program) => cutPower("backup", program));
+
+    expect(faults).toMatch(/: none/);
+  });
+});
+
+describe("faults find a build that", () => {
+  /** A sync fails under load, or all from that one on. The real program gets through it. */
+  async function proveByFaults(program: string, isLasting: boolean): Promise<string[]> {
+    const failing = {
+      scene: "load",
+      failure: { kinds: ["sync"], error: "EIO" },
+      nth: 1,
+      isLasting,
+      isKilled: true,
+    } as const;
+    const faults: string[] = [];
     // A flaw shows only if the last commit before the kill is one that fails.
-    for (let seed = 1; seed <= 20 && found.length === 0; seed++) {
+    for (let seed = 1; seed <= 20 && faults.length === 0; seed++) {
       expect((await inject({ ...failing, seed })).faults).toEqual([]);
-      found.push(...(await inject({ ...failing, seed, program })).faults);
+      faults.push(...(await inject({ ...failing, seed, program })).faults);
     }
-    return found;
-  };
+    return faults;
+  }
 
-const bySoak: Find = async (program) => {
-  const { heapBytesPerResponse } = await soak({ ...shortRun, program });
-  return heapBytesPerResponse > shortRun.heapBytesPerResponseMax ? ["the heap grew"] : [];
-};
+  test("confirms a write whose sync failed", async () => {
+    const changes = [
+      {
+        file: "storage/sqlite/writer.ts",
+        text: "      commit.run();\n",
+        replacement:
+          '      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n',
+      },
+    ];
 
-const byHeads: Find = async (program) =>
-  (await tryCrowd("HEADs of 1,000 plants", "sqlite, 1 thread", program)).faults;
+    const faults = await findFaults(changes, (program) => proveByFaults(program, false));
 
-const writer = "storage/sqlite/writer.ts";
-const openFile = "storage/sqlite/open.ts";
-const later = (text: string): Edit => [writer, text, `setTimeout(() => ${text.slice(0, -1)}, 1);`];
+    expect(faults).toMatch(/lost: /);
+  });
 
-broken(
-  "confirms writes before they are committed",
-  byKills("first write", "load"),
-  /^lost: /m,
-  [writer, "begin.run();", "if (!database.inTransaction) begin.run();"],
-  [writer, "commit.run();", "setTimeout(() => commit.run(), 1_000);"],
-);
-broken("closes connections at once when it stops", byKills("stop"), /^cut short: /m, [
-  "process/thread.ts",
-  "stop(false)",
-  "stop(true)",
-]);
-broken(
-  "shows a cached list after a commit that other lists show",
-  byHistories("sqlite", [1]),
-  /no order explains/,
-  ["storage/sqlite/versions.ts", "count % 2 === 0 ? count : undefined", "count >> 1"],
-  ["storage/sqlite/worker.ts", "    end();", "Bun.sleepSync(5); end();"],
-);
-broken(
-  "compares a precondition before the write, not in it",
-  byHistories("postgres", [2]),
-  /no order explains/,
-  [
-    "domain/plants.ts",
-    'const put = { kind: "put", ...this.#writeBase(caller), ...plant, preconditions } as const;',
-    `const found = await this.get(caller, id).catch(() => undefined);
-      const { ifMatch, ifNoneMatch } = preconditions ?? {};
-      if (ifMatch && !(found && ifMatch.includes(contentHash(found)))) throw preconditionFailed();
-      if (ifNoneMatch && found) throw preconditionFailed();
-      const put = { kind: "put", ...this.#writeBase(caller), ...plant } as const;`,
-  ],
-  ["domain/plants.ts", '} from "./plant.ts";', 'contentHash } from "./plant.ts";'],
-);
-const storeEvents = 'queryFor(client, storeEventsStatement, events, "garden", ...eventNames)';
-broken(
-  "stores events in a second transaction on PostgreSQL",
-  byHistories("postgres", [1, 1]),
-  /no order explains/,
-  ["storage/postgres/group-transaction.ts", `${storeEvents},`, ""],
-  [
-    "storage/postgres/group-transaction.ts",
-    'if (command !== "COMMIT")',
-    `if (command === "COMMIT") await ${storeEvents}; else`,
-  ],
-);
-broken("serves requests first come, first served", byHeads, / took \d+ ms|the quiet user got/, [
-  "limits/fair-queue.ts",
-  "push(garden: string, item: Item): void {",
-  'push(_garden: string, item: Item): void {\nconst garden = "";',
-]);
-const duration = "const durationMs = this.service.now() - this.startedAtMs;";
-broken("keeps a kilobyte of each request", bySoak, /the heap grew/, [
-  "http/exchange.ts",
-  duration,
-  `${duration} ((globalThis as any).leaked ??= []).push({ at: new Array(150).fill(0) });`,
-]);
-broken("syncs only at checkpoints", byPowerCuts, /lost: |GET .plants.*: 401/, [
-  openFile,
-  "PRAGMA synchronous = FULL",
-  "PRAGMA synchronous = NORMAL",
-]);
-broken("does not sync the folders that it makes", byPowerCuts, /GET .plants.*: 401/, [
-  openFile,
-  "syncFolderOf(made);",
-  ";",
-]);
-broken(
-  "stores a key in a transaction after its plant",
-  byPowerCuts,
-  /created again: |duplicated: |miscounted: /,
-  later("storeKey.run(garden, toBytes(rowKey), entries, expiresAtMs);"),
-);
-broken(
-  "stores events in a second transaction",
-  byPowerCuts,
-  /a write without its event|GET .events.*: 410/,
-  later("storeEvent.run(garden, seq, atMs, type, user, plant.id, plant.name, plant.tag);"),
-);
-broken("stores no keys for the plants of a bulk", byPowerCuts, /created again: |duplicated: /, [
-  "domain/rules.ts",
-  "if (key && keyRow) {",
-  "if (key && keyRow && !key.isInBulk) {",
-]);
-broken("does not sync the folder of a backup", byBackupCuts, /: none/, [
-  "storage/durable-file.ts",
-  "removeLeftover(from);\n  syncFolderOf(to);",
-  "removeLeftover(from);",
-]);
-broken("confirms a write whose sync failed", byFaults(false), /lost: /, [
-  writer,
-  "      commit.run();\n",
-  `      try { commit.run(); } catch { if (database.inTransaction) database.run("ROLLBACK"); }\n`,
-]);
-broken(
-  "says that nothing is left of a failed commit",
-  byFaults(true),
-  /after a kill: back again: /,
-  [writer, "throw isWritten ? mapCommitError(error) : error;", "throw error;"],
-);
+  test("says that nothing is left of a failed commit", async () => {
+    const changes = [
+      {
+        file: "storage/sqlite/writer.ts",
+        text: "throw isWritten ? mapCommitError(error) : error;",
+        replacement: "throw error;",
+      },
+    ];
+
+    const faults = await findFaults(changes, (program) => proveByFaults(program, true));
+
+    expect(faults).toMatch(/after a kill: back again: /);
+  });
+});
 
 test.skipIf(skipsUnless(hasHaproxy, "not installed: haproxy"))(
-  "a primary that does not wait for its standby loses writes, and the audit finds it",
+  "failover finds that a primary that does not wait for its standby loses writes",
   async () => {
     const trial = await FailoverTrial.start();
     try {
       await trial.waitForStandby(false);
-      expect((await trial.run("cut off", 1)).faults.join("\n")).toMatch(/^lost: /m);
+
+      const { faults } = await trial.run("cut off", 1);
+
+      expect(faults.join("\n")).toMatch(/^lost: /m);
     } finally {
       await trial.stop();
     }

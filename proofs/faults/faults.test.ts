@@ -1,5 +1,5 @@
 /** File operations that fail: on a full disk, one that can't sync, and one without links. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { countPlants, fillStore } from "../../testing/filled-store.ts";
@@ -17,69 +17,150 @@ import { InterposedIo, isInterposable } from "../interposed-io/interposed-io.ts"
 setDefaultTimeout(120_000);
 
 const isSkipped = skipsUnless(isInterposable, "needs Linux on x64 or arm64");
-const fern = '{"name":"Fern"}';
 
-/** The statuses of a create, a delete, a list and `/readyz`. */
-async function callAll(service: RunningService): Promise<number[]> {
-  const created = await service.call("POST /plants", { body: fern });
-  const statuses = [created.status];
-  for (const request of ["DELETE /plants/1", "GET /plants", "GET /readyz"]) {
-    statuses.push((await service.call(request)).status);
+const disks = [
+  {
+    state: "is full",
+    failure: { kinds: ["write"], error: "ENOSPC" },
+    refusal: { status: 507, detail: "Nothing was changed" },
+    readyStatus: 200,
+  },
+  {
+    state: "fails to sync",
+    failure: { kinds: ["sync"], error: "EIO" },
+    refusal: { status: 503, detail: "outcome is unknown" },
+    readyStatus: 503,
+  },
+] as const;
+
+describe.skipIf(isSkipped).each(disks)("while the disk $state", (disk) => {
+  let stack: AsyncDisposableStack;
+  let io: InterposedIo;
+  let service: RunningService;
+
+  beforeEach(async () => {
+    stack = new AsyncDisposableStack();
+    const folder = stack.use(makeTemporaryFolder());
+    io = stack.use(new InterposedIo(folder.path));
+    service = stack.use(
+      await startService({
+        database: join(folder.path, "plants.db"),
+        // One, because each thread is ready or not by its own commits.
+        args: ["--threads", "1"],
+        variables: io.variables,
+      }),
+    );
+    expect((await createFern()).status).toBe(201);
+    io.fail(disk.failure);
+  });
+
+  afterEach(() => stack.disposeAsync());
+
+  function createFern(): Promise<Response> {
+    return service.call("POST /plants", { body: '{"name":"Fern"}' });
   }
-  return statuses;
-}
 
-test.skipIf(isSkipped).each([
-  ["is full", ["write"], "ENOSPC", [507, 507, 200, 200], "Nothing was changed"],
-  ["fails to sync", ["sync"], "EIO", [503, 503, 200, 503], "outcome is unknown"],
-] as const)(
-  "file operations fail while the disk %s: writes are refused, reads go on, and it recovers",
-  async (_, kinds, error, statuses, detail) => {
-    using folder = makeTemporaryFolder();
-    using io = new InterposedIo(folder.path);
-    const database = join(folder.path, "plants.db");
-    // One, because each thread is ready or not by its own commits.
-    const args = ["--threads", "1"];
-    await using service = await startService({ database, args, variables: io.variables });
-    await service.call("POST /plants", { body: fern });
-    io.fail({ kinds, error });
-    const refused = await service.call("POST /plants", { body: fern });
-    expect(await refused.text()).toContain(detail);
-    for (let round = 0; round < 3; round++) expect(await callAll(service)).toEqual([...statuses]);
+  async function statusOf(request: string): Promise<number> {
+    return (await service.call(request)).status;
+  }
+
+  test("writes are refused, each time, and the refusal says what became of them", async () => {
+    for (let round = 0; round < 3; round++) {
+      const created = await createFern();
+      expect(created.status).toBe(disk.refusal.status);
+      expect(await created.text()).toContain(disk.refusal.detail);
+      expect(await statusOf("DELETE /plants/1")).toBe(disk.refusal.status);
+    }
+  });
+
+  test("reads go on, also after a write was refused", async () => {
+    for (let round = 0; round < 3; round++) {
+      expect((await createFern()).status).toBe(disk.refusal.status);
+      expect(await statusOf("GET /plants")).toBe(200);
+    }
+  });
+
+  test(`/readyz responds with ${disk.readyStatus} once a write was refused`, async () => {
+    for (let round = 0; round < 3; round++) {
+      expect((await createFern()).status).toBe(disk.refusal.status);
+      expect(await statusOf("GET /readyz")).toBe(disk.readyStatus);
+    }
+  });
+
+  test("failed commits are counted", async () => {
+    await createFern();
+
     const metrics = await (await service.call("GET /metrics")).text();
     expect(metrics).toMatch(/^plantstore_failed_commits_total\{.+\} [1-9]/m);
+  });
+
+  test("nothing else is broken: once the disk recovers, so does the service", async () => {
+    for (let round = 0; round < 3; round++) {
+      expect((await createFern()).status).toBe(disk.refusal.status);
+    }
+
     io.heal();
-    expect(await callAll(service)).toEqual([201, 204, 200, 200]);
+
+    expect((await createFern()).status).toBe(201);
+    expect(await statusOf("DELETE /plants/1")).toBe(204);
+    expect(await statusOf("GET /plants")).toBe(200);
+    expect(await statusOf("GET /readyz")).toBe(200);
     service.signal("SIGTERM");
     expect(await service.exited).toBe(0);
-  },
-);
+  });
+});
 
-test.skipIf(isSkipped)(
-  "where a file system has no links, a backup gets its name, and still replaces no file",
-  async () => {
-    using source = makeTemporaryFolder();
-    using folder = makeTemporaryFolder();
-    using io = new InterposedIo(folder.path);
-    const database = join(source.path, "plants.db");
+describe.skipIf(isSkipped)("where a file system has no links, a backup", () => {
+  let stack: DisposableStack;
+  let io: InterposedIo;
+  let database = "";
+  let target = "";
+
+  beforeEach(async () => {
+    stack = new DisposableStack();
+    const source = stack.use(makeTemporaryFolder());
+    database = join(source.path, "plants.db");
     // So many that a file can appear while the backup is made.
     await fillStore(database, 20_000);
-    const start = (target: string) =>
-      spawnProgram(["backup", target, "--database", database], io.variables);
+
+    const folder = stack.use(makeTemporaryFolder());
+    target = join(folder.path, "backup.db");
+    io = stack.use(new InterposedIo(folder.path));
     io.fail({ kinds: ["link"], error: "EPERM" });
+  });
 
-    const done = join(folder.path, "done.db");
-    expect(await readOutput(start(done))).toMatchObject({ exitCode: 0, errors: "" });
-    expect([io.failed, await countPlants(done)]).toEqual([1, 20_000]);
+  afterEach(() => stack.dispose());
 
-    const taken = join(folder.path, "taken.db");
-    const making = start(taken);
-    const names = () => readdirSync(folder.path);
-    await waitFor(() => names().some((name) => name.endsWith(".partial")) || undefined);
-    writeFileSync(taken, "precious");
-    const errors = `plantstore: ${taken} exists already.\n`;
-    expect(await readOutput(making)).toEqual({ exitCode: 1, out: "", errors });
-    expect([io.failed, readFileSync(taken, "utf8")]).toEqual([2, "precious"]);
-    expect(names().filter((name) => name.endsWith(".partial"))).toEqual([]);
-  },
-);
+  function startBackup() {
+    return spawnProgram(["backup", target, "--database", database], io.variables);
+  }
+
+  function findPartialFiles(): string[] {
+    return readdirSync(join(target, "..")).filter((name) => name.endsWith(".partial"));
+  }
+
+  test("gets its name nevertheless", async () => {
+    const { exitCode, errors } = await readOutput(startBackup());
+
+    expect(errors).toBe("");
+    expect(exitCode).toBe(0);
+    expect(io.failed).toBe(1);
+    expect(await countPlants(target)).toBe(20_000);
+    expect(findPartialFiles()).toEqual([]);
+  });
+
+  test("replaces no file that appears while it is made", async () => {
+    const backup = startBackup();
+    await waitFor(() => findPartialFiles().length > 0 || undefined);
+    writeFileSync(target, "precious");
+
+    expect(await readOutput(backup)).toEqual({
+      exitCode: 1,
+      out: "",
+      errors: `plantstore: ${target} exists already.\n`,
+    });
+    expect(io.failed).toBe(1);
+    expect(readFileSync(target, "utf8")).toBe("precious");
+    expect(findPartialFiles()).toEqual([]);
+  });
+});

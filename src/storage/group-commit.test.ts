@@ -611,7 +611,7 @@ describe("writes to a garden that another process holds", () => {
       await settle();
     });
 
-    test("1,024 requests can wait, and one more is refused", async () => {
+    test("1,024 requests of a garden can wait, and one more is refused", async () => {
       expect(heldRequestsMax).toBe(1_024);
       const requests = Array.from({ length: 1_024 }, () => send("ann", 11));
       expect(await send("ann", 12)).toEqual(gardenHeld);
@@ -627,7 +627,8 @@ describe("writes to a garden that another process holds", () => {
       expect(await rest).toBe(13);
     });
 
-    test("a mebibyte of text can wait, and no more", async () => {
+    test("a mebibyte of a garden's text can wait, and no more", async () => {
+      expect(heldCharactersMax).toBe(2 ** 20);
       const long = sendNamed("ann", 21, "x".repeat(heldCharactersMax));
       const tooMuch = sendNamed("ann", 22, "Fern");
       expect(await tooMuch).toEqual(gardenHeld);

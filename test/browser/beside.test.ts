@@ -1,15 +1,16 @@
-/** What else a browser meets, under a base path: the API reference, and the client on a site. */
+/** The API reference, and the client on another site, in a browser and under a base path. */
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { buildClientPackage } from "../../scripts/build-client.ts";
 import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
-import { inspect } from "./browser.ts";
+import { expectAccessible } from "./browser.ts";
 import { signIn, signOut, useConsole } from "./signed-in.ts";
 
-const testGarden = useConsole();
+/** Like `test`, with a signed-in page that must not log errors, call other hosts or break its policy. */
+const testPage = useConsole();
 
-/** Opens it as people do, and returns its tab. */
+/** Opens the reference from the console, and returns its tab. */
 async function openReference(page: Page): Promise<Page> {
   const opening = page.context().waitForEvent("page");
   await page.click("text=API reference");
@@ -18,35 +19,39 @@ async function openReference(page: Page): Promise<Page> {
   return reference;
 }
 
-/** Opens an operation and sends its request as it is, or as `fill` changes it. */
-async function send(reference: Page, name: string, fill?: (form: Locator) => Promise<void>) {
-  const form = reference.locator(`[id^=operations-][id$=-${name}]`);
+/** Opens an operation and sends its request: the example, or what `fill` makes of it. */
+async function send(reference: Page, operationId: string, fill?: (form: Locator) => Promise<void>) {
+  const form = reference.locator(`[id^=operations-][id$=-${operationId}]`);
   await form.locator(".opblock-summary-control").click();
   await fill?.(form);
-  const responding = reference.waitForResponse((each) => each.request().resourceType() === "fetch");
+  const responding = reference.waitForResponse(
+    (response) => response.request().resourceType() === "fetch",
+  );
   await form.locator(".execute").click();
   await form.locator(".live-responses-table").waitFor();
   return { form, response: await responding };
 }
 
-testGarden(
-  "the reference, opened from the console, has its token, and sends every operation",
+testPage(
+  "the reference, opened from the console, sends every operation with the console's token",
   {},
-  async ({ page, service, stored }) => {
+  async ({ page, service, storedNames }) => {
     const reference = await openReference(page);
     await reference.waitForSelector(".authorize.locked");
     const { paths } = await (await service.call("GET /openapi.json")).json();
-    const names = Object.values<Record<string, { operationId: string }>>(paths)
-      .flatMap((path) => Object.values(path))
-      .map(({ operationId }) => operationId);
+    const operations = Object.values<Record<string, { operationId: string }>>(paths).flatMap(
+      (path) => Object.values(path),
+    );
+
     const sent: string[] = [];
-    for (const name of names) {
-      const { form, response } = await send(reference, name);
+    for (const { operationId } of operations) {
+      const { form, response } = await send(reference, operationId);
       // Many open operations take long to render.
       await form.locator(".opblock-summary-control").click();
       const target = response.url().slice(service.url.length);
       sent.push(`${response.request().method()} ${target} ${response.status()}`);
     }
+
     expect(sent).toEqual([
       "POST /plants 201",
       "GET /plants 200",
@@ -62,23 +67,26 @@ testGarden(
       "GET /events 200",
       "GET /me 200",
     ]);
-    expect(await stored()).toEqual(["Monstera deliciosa", "Monstera deliciosa", "Fern"]);
+    expect(await storedNames()).toEqual(["Monstera deliciosa", "Monstera deliciosa", "Fern"]);
+
     await send(reference, "putPlant");
     await reference.click(".models-control");
-    await inspect(reference, "reference-sent");
+    await expectAccessible(reference, "reference-sent");
     await reference.close();
   },
 );
 
-testGarden(
-  "the reference keeps no token in the browser, and forgets it when the console signs out",
+testPage(
+  "the reference keeps its token out of storage, and loses it when the console signs out",
   { isSignedIn: false },
   async ({ page, token }) => {
     await page.check("#keep-token");
     await signIn(page, token);
     const reference = await openReference(page);
     await reference.waitForSelector(".authorize.locked");
-    expect(await reference.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+    expect(await reference.evaluate(() => sessionStorage.length)).toBe(0);
+    expect(await reference.evaluate(() => localStorage.length)).toBe(0);
+
     await signOut(page);
     await reference.evaluate(() => dispatchEvent(new Event("focus")));
     await reference.waitForSelector(".authorize.unlocked");
@@ -88,33 +96,41 @@ testGarden(
   },
 );
 
-testGarden(
-  "on a phone, the reference shows the response that was asked for, with all digits of an id",
+/** Fails unless all of it is in a window with a height of 700 pixels. */
+async function expectInView(part: Locator): Promise<void> {
+  const box = await part.boundingBox();
+  if (!box) throw new Error("It isn't shown.");
+  expect(box.y).toBeGreaterThanOrEqual(0);
+  expect(box.y + box.height).toBeLessThanOrEqual(700);
+}
+
+testPage(
+  "on a phone, the reference scrolls to the response, which has every digit of an id",
   { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true },
   async ({ page, service, token }) => {
     await page.goto(`${service.url}/docs`);
     await page.click(".btn.authorize");
     await page.fill("#auth-bearer-value", token);
-    await inspect(page, "390-reference-token");
+    await expectAccessible(page, "390-reference-token");
     await page.click(".modal-btn.authorize");
     await page.click(".btn-done");
+
     const { form } = await send(page, "createPlant", async (form) => {
       await form.locator("textarea").fill('{"name": "Fern", "id": 9007199254740993}');
       await form.getByLabel("include").selectOption("id");
     });
+
     const body = form.locator(".live-responses-table pre").first();
     await body.filter({ hasText: '"id": 9007199254740993' }).waitFor();
-    for (const shown of [form.locator(".live-responses-table .response-col_status").last(), body]) {
-      const { y = 0, height = 0 } = (await shown.boundingBox()) ?? {};
-      expect([y >= 0, y + height <= 700]).toEqual([true, true]);
-    }
+    await expectInView(body);
+    await expectInView(form.locator(".live-responses-table .response-col_status").last());
     expect(await form.getByRole("status").textContent()).toBe("Response: 201");
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
-    await inspect(page, "390-reference-response");
+    await expectAccessible(page, "390-reference-response");
   },
 );
 
-testGarden(
+testPage(
   "a page on another origin can use all of the client",
   { isSignedIn: false },
   async ({ page, service, token }) => {
@@ -130,6 +146,7 @@ testGarden(
       },
     });
     await page.goto(site.url.href);
+
     const seen = await page.evaluate(
       async ({ url, token, module }) => {
         const { PlantStore }: typeof import("../../client/plant-store.ts") = await import(module);
@@ -152,6 +169,7 @@ testGarden(
       },
       { url: service.url, token, module: "/client/plant-store.js" },
     );
+
     expect(seen).toEqual({
       tag: "porch",
       events: ["5 Moss", "6 Rose"],

@@ -12,7 +12,7 @@ const pictures = join(import.meta.dir, "../.output/screenshots");
 const { PLANTSTORE_TEST_BROWSER: endpoint = "npm run test:all starts one" } = process.env;
 const browser = endpoint.startsWith("ws:") ? await chromium.connect(endpoint) : undefined;
 
-/** Then the tests of pages are skipped. */
+/** If so, the tests of pages are skipped. */
 export const isBrowserMissing = skipsUnless(browser !== undefined, `no browser: ${endpoint}`);
 
 /** The only hosts that pages may call. */
@@ -21,24 +21,30 @@ const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-/** What pages did that they must not: errors, other hosts, breaches of their policy. */
+/** What pages did that they must not: console errors, requests to other hosts, policy violations. */
 const troubles: string[] = [];
 
-/** Opening a page takes several times as long as loading another address, so tests share pages. */
+/**
+ * By their options. Opening a page takes several times as long as loading another address, so tests
+ * share pages.
+ */
 const idlePages = new Map<string, Page>();
 
-/** Fails if the page, or one that it opens, has errors, calls other hosts or breaks its policy. */
+/**
+ * Runs a test in a page. Fails if the page, or one that it opens, logs errors, calls other hosts or
+ * violates its content security policy.
+ */
 export async function withPage(
   options: BrowserContextOptions,
   run: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const kind = JSON.stringify(options);
-  const page = idlePages.get(kind) ?? (await makePage(options));
-  idlePages.delete(kind);
+  const key = JSON.stringify(options);
+  const page = idlePages.get(key) ?? (await makePage(options));
+  idlePages.delete(key);
   await page.mouse.move(0, 0);
   await run(page);
   await page.evaluate(() => sessionStorage.clear());
-  idlePages.set(kind, page);
+  idlePages.set(key, page);
   expect(troubles.splice(0)).toEqual([]);
 }
 
@@ -72,29 +78,30 @@ async function makePage(options: BrowserContextOptions): Promise<Page> {
 }
 
 /**
- * Expects no barriers to access, in light and dark colors, or none that break `rules`. Takes
- * pictures if they are wanted. Costs a second, so a test inspects what no other one shows.
+ * Fails if axe finds accessibility violations on the page, in light or in dark colors. Takes a
+ * picture of each if they are wanted. Costs a second, so call it for what no other test shows.
  */
-export async function inspect(page: Page, name: string, rules?: string[]): Promise<void> {
+export async function expectAccessible(page: Page, pictureName: string): Promise<void> {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    await takePicture(page, `${name}-${colorScheme}`);
-    const runOnly = colorScheme === "light" ? rules : ["color-contrast"];
+    await takePicture(page, `${pictureName}-${colorScheme}`);
+    // Only the contrast depends on the colors.
+    const rules = colorScheme === "light" ? undefined : ["color-contrast"];
     const violations = await page.evaluate(async (runOnly) => {
       const { axe } = globalThis as unknown as { axe: typeof import("axe-core") };
       const options = { resultTypes: ["violations" as const], preload: false };
       return (await axe.run({ ...options, ...(runOnly && { runOnly }) })).violations;
-    }, runOnly);
+    }, rules);
     const barriers = violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
     );
-    expect([name, colorScheme, barriers]).toEqual([name, colorScheme, []]);
+    expect(barriers, `${pictureName} in ${colorScheme} colors`).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null });
 }
 
-/** With `PLANTSTORE_TEST_SCREENSHOTS=1`: for people, and no test compares them. */
+/** Only with `PLANTSTORE_TEST_SCREENSHOTS=1`. Pictures are for people; no test compares them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   if (process.env.PLANTSTORE_TEST_SCREENSHOTS !== "1") return;
   mkdirSync(pictures, { recursive: true });

@@ -82,9 +82,10 @@ onEachEngine(({ call, list, grow, plant }) => {
       expect((await countCommits()) - before).toBe(3);
     });
 
-    test("is committed in groups of up to 16 KiB of names and tags", async () => {
+    test("is committed in groups that end at 16,384 characters of names and tags", async () => {
       const before = await countCommits();
 
+      // 55 of them go into a group.
       const largest = { name: "x".repeat(200), tag: "y".repeat(100) };
       await call("POST /plants/bulk", 200, Array(200).fill(largest));
 

@@ -265,6 +265,7 @@ onEachEngine((garden) => {
       "*/*;q=0.5, text/event-stream",
       "text/event-stream;q=0.5",
       "application/json;q=0, */*",
+      // A range is as good as a name.
       "text/*",
       "text/*;q=0.2, application/*;q=0.1",
     ])("with %s", async (accept) => {
@@ -284,6 +285,7 @@ onEachEngine((garden) => {
       "application/json, text/event-stream;q=0.5",
       "text/event-stream;q=0.1, application/json;q=0.9",
       "text/event-stream;q=0",
+      // A name counts before a range that includes it.
       "text/event-stream;q=0, */*",
       "*/*, text/event-stream;q=0",
       "*/*, text/event-stream",

@@ -62,9 +62,12 @@ describe("while each slice of work takes a whole tick,", () => {
   const longFern = `${'{"name":"Fern"'.padEnd(4_010)}}`;
   // The bodies end with an error, so that they are checked and nothing else.
   test.each([
+    // Slices of 2,000 plants.
     { work: "a list", slices: 10, request: "GET /plants" },
+    // Slices of 1,000 plants that are searched; the first slice of a page comes at once.
     { work: "a search", slices: 20, request: "GET /plants?q=oak" },
     { work: "a page of a search", slices: 19, request: "GET /plants?q=oak&limit=5" },
+    // Bulks in slices of 48 plants, or of 32 Ki characters if these are fewer.
     {
       work: "a bulk of 5,000 plants",
       slices: 100,
@@ -77,6 +80,7 @@ describe("while each slice of work takes a whole tick,", () => {
       request: "POST /plants/bulk",
       body: `[${repeat(250, () => longFern).join(",")},{}]`,
     },
+    // Slices of 1,000 ids, or of 1,000 fields. The body is as large as one may be.
     {
       work: "a bulk delete of 10,000 ids",
       slices: 10,
@@ -141,7 +145,7 @@ describe("while each slice of work takes a whole tick,", () => {
       expect(statusesOf(await Promise.all(many))).toEqual(Array(12).fill(200));
     });
 
-    test("if the service must look up its token again", async () => {
+    test("if there are many unknown tokens, and the service must look up its own again", async () => {
       const theirs = await garden.token("other");
       await call("GET /me", 200, undefined, bearer(theirs));
       // The service trusts the tokens it knows for four seconds.
@@ -192,7 +196,7 @@ describe("of 17 searches of a garden,", () => {
     await stranger("GET /me", 200);
   });
 
-  test("16 run at once, and the last one is refused when it has waited too long", async () => {
+  test("16 run at once, and one more is refused when it has waited too long", async () => {
     const statuses = await atOnce(17, search);
     expect(statuses).toEqual([...Array(16).fill(200), 503]);
   });

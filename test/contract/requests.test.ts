@@ -140,7 +140,7 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
     const wrongType = { "Content-Type": "text/plain" };
     const wrongTypeAndExpectation = { "Content-Type": "text/plain", Expect: "100-Continue" };
 
-    test("first for its path", async () => {
+    test("for its path, before all that follows", async () => {
       await anonymous("PUT /nothing-here", 404, "{", wrongTypeAndExpectation);
     });
 
@@ -220,7 +220,7 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
   test.each(["GET /plants?limit=9", "GET /tags"])(
     "%s refuses a body even when its list is cached",
     async (request) => {
-      // The service caches a list that is requested again.
+      // On SQLite, the service caches a list that is requested again.
       await call(request, 200);
       await call(request, 200);
       await call(request, 200);
@@ -294,7 +294,7 @@ onEachEngine(({ call, reader, anonymous, grow, list }) => {
       { what: "of one character", id: "a" },
       { what: "of all kinds of characters", id: "A-1._z" },
       { what: "of 128 characters", id: "x".repeat(128) },
-      { what: "of 64 zeros", id: "0".repeat(64) },
+      { what: "of 64 digits", id: "0".repeat(64) },
       { what: "that differs from a token in one character", id: mistypedSecret },
     ])("$what comes back", async ({ id }) => {
       const refused = await anonymous("GET /plants", 401, undefined, { "X-Request-Id": id });

@@ -1,4 +1,7 @@
-/** Invalid requests: each is refused, lists where its errors are, and changes nothing. */
+/**
+ * Invalid requests: each is refused, lists where its errors are, and changes nothing. `errors` has
+ * the places in alphabetical order, each once.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { onEachEngine } from "./garden.ts";
 
@@ -209,6 +212,7 @@ onEachEngine(({ call, grow }) => {
 
   describe("the body of a PUT or PATCH:", () => {
     test("a PUT lists its unknown field and every invalid one", async () => {
+      // The id may be in the body, but it isn't the one in the path.
       const body = { name: "", tag: null, color: 1, id: 2 };
       const { errors } = await call("PUT /plants/1", 400, body);
       expect(errors).toEqual(["/color", "/id", "/name", "/tag"]);
@@ -225,6 +229,7 @@ onEachEngine(({ call, grow }) => {
     });
 
     test("a PATCH lists every invalid field", async () => {
+      // The id may be in the body, but it isn't the one in the path.
       const { errors } = await call("PATCH /plants/1", 400, { id: 2, tag: 7 });
       expect(errors).toEqual(["/id", "/tag"]);
     });
@@ -301,10 +306,13 @@ onEachEngine(({ call, grow }) => {
       expect(errors).toEqual(["Content-Range"]);
     });
 
-    test.each(["x", "-1"])("refuses the Last-Event-ID %s", async (id) => {
-      const { errors } = await call("GET /events", 400, undefined, { "Last-Event-ID": id });
-      expect(errors).toEqual(["Last-Event-ID"]);
-    });
+    test.each(["x", "-1"])(
+      "refuses the Last-Event-ID %s, although a list ignores a valid one",
+      async (id) => {
+        const { errors } = await call("GET /events", 400, undefined, { "Last-Event-ID": id });
+        expect(errors).toEqual(["Last-Event-ID"]);
+      },
+    );
   });
 
   describe("the query:", () => {

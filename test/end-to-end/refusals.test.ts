@@ -1,6 +1,7 @@
 /**
  * Command lines with mistakes, and commands that cannot do their work at a service: refused in one
- * line that says why. Stores that cannot be used are in refused-stores.test.ts, and settings that
+ * line that says why. `expectRefusal` also checks that no file appears or changes, that no secret is
+ * printed, and that nothing goes to standard output. Stores that cannot be used are in refused-stores.test.ts, and settings that
  * make no sense in src/shared/config.test.ts.
  */
 import { afterAll, describe, test } from "bun:test";
@@ -57,7 +58,7 @@ describe("a mistake on the command line is refused with exit code 2, and explain
     ["plants edit 7 --name=", "name must"],
     ["plants edit 7 --tag", "--tag needs a value. See plantstore plants edit --help."],
     ["plants delete", "Which plants?"],
-    ["plants delete 7 007", '"007"'],
+    ["plants delete 007", '"007"'],
     ["plants delete 7 --tag x", "not both"],
     ["events --since yesterday", "--since must be a time such as 30m, 2h or 7d"],
 
@@ -125,6 +126,7 @@ describe("a command that calls a service", () => {
       reason: "Check its address.",
     }));
 
+  // What it asks for there, a plant with the id "readyz", needs a token.
   test("exits with 6 if it is health, and its URL has a path that isn't the service's", () =>
     expectRefused({
       command: `health --url ${service.url}/plants`,
@@ -244,7 +246,8 @@ describe("events --forward is refused", () => {
     });
   });
 
-  test("after an event that the service doesn't have, until the state file is deleted", () => {
+  // `--from` is only for a new state file.
+  test("after an event that the service doesn't have, and says which file to delete", () => {
     const state = writeState("later.state", { garden: "gardener", url: hook, seq: 7 });
 
     return expectRefused({

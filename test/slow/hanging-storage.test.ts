@@ -8,64 +8,88 @@ import { skipsUnless } from "../../testing/skipping.ts";
 
 setDefaultTimeout(120_000);
 
-/** Holds up every write until the result is called; reads go on. */
-type HoldUp = (database: string) => Promise<() => Promise<void>>;
+/** On a connection of its own, which either thread may get. */
+const headers = { connection: "close" };
 
-/** Like a command that writes for long beside the service, or a disk that hangs. */
-const lockFile: HoldUp = async (path) => {
+async function create(service: RunningService): Promise<number> {
+  return (await service.call("POST /plants", { body: '{"name":"Fern"}', headers })).status;
+}
+
+async function isReady(service: RunningService): Promise<boolean> {
+  return (await service.call("GET /readyz", { headers })).status === 200;
+}
+
+/** Another process locks the file, as a command that writes for long does, or the disk hangs. */
+async function lockFile(path: string) {
   const database = new Database(path, { create: false, readwrite: true });
   database.run("BEGIN IMMEDIATE");
-  return async () => database.close();
-};
+  return { unlock: async () => database.close() };
+}
 
-/** Like a migration or a careless session. */
-const lockTables: HoldUp = async (url) => {
+/** A migration or a careless session locks the tables. Reads go on. */
+async function lockTables(url: string) {
   const client = new Client(url);
   await client.connect();
   await client.query("BEGIN; LOCK TABLE plants, gardens IN SHARE MODE");
-  return () => client.end();
-};
+  return { unlock: () => client.end() };
+}
 
-/** On a connection of its own, which either thread may get. */
-const headers = { connection: "close" };
-const create = (service: RunningService) =>
-  service.call("POST /plants", { body: '{"name":"Fern"}', headers });
-const isReady = async (service: RunningService) =>
-  (await service.call("GET /readyz", { headers })).status === 200;
+async function startOnSqlite() {
+  return { service: await startService({ args: ["--threads", "1"] }), drop: async () => {} };
+}
+
+async function startOnPostgres() {
+  const { url, drop } = await makeDatabase();
+  return { service: await startService({ args: ["--threads", "1"], database: url }), drop };
+}
+
+const storages = [
+  { locked: "a SQLite file", start: startOnSqlite, lock: lockFile },
+  { locked: "tables of PostgreSQL", start: startOnPostgres, lock: lockTables },
+];
 
 // Side by side, because they mostly wait.
-describe.concurrent("it isn't ready until a write can be committed again, and a stop ends within 10 s", () => {
-  test.each([
-    ["a SQLite file that another process has locked", lockFile],
-    ["PostgreSQL tables that somebody has locked", lockTables],
-  ])("with %s", async (_, holdUp) => {
-    await using own = holdUp === lockTables ? await makeDatabase() : undefined;
-    const options = own && { database: own.url };
-    await using service = await startService({ args: ["--threads", "1"], ...options });
-    expect((await create(service)).status).toBe(201);
-    const letGo = await holdUp(service.database);
-    // Not ready even after the commit has failed and nobody else writes. A busy service may refuse
-    // a create before it reaches the storage.
+describe.concurrent.each(storages)("while another process locks $locked", ({ start, lock }) => {
+  test("the service isn't ready, until it can commit writes again", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { service, drop } = await start();
+    stack.defer(drop);
+    stack.use(service);
+    expect(await create(service)).toBe(201);
+
+    const { unlock } = await lock(service.database);
+    // A busy service may refuse a create before it reaches the storage.
     await waitFor(async () => {
-      expect((await create(service)).status).toBe(503);
+      expect(await create(service)).toBe(503);
       return (await isReady(service)) ? undefined : true;
     });
+    // It stays like that after the commit has failed, although nothing else writes.
     const checks = Array.from({ length: 8 }, () => isReady(service));
-    expect(new Set(await Promise.all(checks))).toEqual(new Set([false]));
-    await letGo();
-    await waitFor(async () => (await isReady(service)) || undefined);
-    expect((await create(service)).status).toBe(201);
+    expect(await Promise.all(checks)).toEqual(Array(8).fill(false));
 
-    const letGoAgain = await holdUp(service.database);
+    await unlock();
+    await waitFor(async () => (await isReady(service)) || undefined);
+    expect(await create(service)).toBe(201);
+  });
+
+  test("SIGTERM stops the service, with exit code 0", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { service, drop } = await start();
+    stack.defer(drop);
+    stack.use(service);
+    expect(await create(service)).toBe(201);
+    const { unlock } = await lock(service.database);
     const creating: Promise<unknown>[] = [];
     await waitFor(async () => {
       creating.push(create(service).catch(() => {}));
       return (await isReady(service)) ? undefined : true;
     });
+
     service.signal("SIGTERM");
+
     expect(await service.exited).toBe(0);
     await Promise.all(creating);
-    await letGoAgain();
+    await unlock();
   });
 });
 
@@ -95,10 +119,11 @@ function isTraceable(): boolean {
 }
 
 test.skipIf(skipsUnless(isTraceable(), "needs strace, and the right to attach it"))(
-  "a disk that is slow to say what its files are like delays writes and /readyz, but no reads",
+  "a disk that is slow to describe its files delays writes and /readyz, but no reads",
   async () => {
     await using service = await startService({ args: ["--threads", "1"] });
-    expect((await create(service)).status).toBe(201);
+    expect(await create(service)).toBe(201);
+
     {
       using _slow = await slowDownStats(service);
       let isCreated = false;
@@ -110,8 +135,9 @@ test.skipIf(skipsUnless(isTraceable(), "needs strace, and the right to attach it
       }
       expect(isCreated).toBe(false);
       expect(await isReady(service)).toBe(false);
-      expect((await creating).status).toBe(201);
+      expect(await creating).toBe(201);
     }
+
     await waitFor(async () => (await isReady(service)) || undefined);
   },
 );

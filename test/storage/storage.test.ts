@@ -533,7 +533,7 @@ function describeStorage(engine: "SQLite" | "PostgreSQL", make: () => Promise<Te
       });
     });
 
-    test("counts stay exact if a garden is deleted and keys are forgotten during writes", async () => {
+    test("the store stays whole, with exact counts, if a garden is deleted and keys are forgotten during writes", async () => {
       const other = await openAgain();
       const writing = async () => {
         for (let round = 0; round < 40; round++) {
