@@ -30,7 +30,8 @@ const licenses = new Set([
 const budgets = {
   executable: 130e6,
   package: 500e3,
-  console: 50e3,
+  /** 38 KB at once, the rest with the first import or export. */
+  console: 60e3,
   reference: 500e3,
   client: 6e3,
 };

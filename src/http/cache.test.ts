@@ -2,20 +2,21 @@
 import { expect, test } from "bun:test";
 import { ResponseCache } from "./cache.ts";
 
-const list = (body: string) => ({ status: 200, body });
-const version = 2;
-
-test("a list is served while its garden has the version that it was read at", () => {
+test("a list is served only while its garden has the version that it was read at", () => {
   const cache = new ResponseCache();
-  cache.add("plants", version, list("[]"));
-  expect(cache.find("plants", version)?.body).toBe("[]");
-  expect(cache.find("plants", version + 2)).toBeUndefined();
+
+  cache.add("plants", 2, { status: 200, body: "[]" });
+
+  expect(cache.find("plants", 2)?.body).toBe("[]");
+  expect(cache.find("plants", 4)).toBeUndefined();
 });
 
-test("the oldest make room", () => {
+test("the oldest lists make room for new ones", () => {
   const cache = new ResponseCache();
-  const response = list("x".repeat(60 * 1024));
-  for (let key = 0; key < 200; key++) cache.add(`key ${key}`, version, response);
-  expect(cache.find("key 0", version)).toBeUndefined();
-  expect(cache.find("key 199", version)).toBeDefined();
+  const response = { status: 200, body: "x".repeat(60 * 1024) };
+
+  for (let index = 0; index < 200; index++) cache.add(`list ${index}`, 2, response);
+
+  expect(cache.find("list 0", 2)).toBeUndefined();
+  expect(cache.find("list 199", 2)).toBeDefined();
 });

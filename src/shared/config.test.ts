@@ -1,8 +1,8 @@
 /** Settings: flag, then environment, then default; an invalid one is refused in one line. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readConfig, readSetting, type SettingName, settings } from "./config.ts";
 
-test("has a default for every setting", () => {
+test("every setting has a default", () => {
   expect(readConfig({}, {})).toEqual({
     host: "127.0.0.1",
     port: 8080,
@@ -20,84 +20,149 @@ test("has a default for every setting", () => {
   });
 });
 
-test("takes the flag before the environment, and the environment before the default", () => {
-  // Not even an invalid one does harm when a flag takes its place.
-  const environment = { PLANTSTORE_PORT: "x", PLANTSTORE_HOST: "::1" };
-  const flags = { port: "9000", "garden-plants-max": "7", "rate-limit": "1/s" };
-  const usage = { rate: { requests: 1, windowSeconds: 1 }, plantsMax: 7 };
-  expect(readConfig(flags, environment)).toMatchObject({ port: 9000, host: "::1", usage });
+test("a flag comes before the environment, even if the environment is invalid", () => {
+  const config = readConfig({ port: "9000" }, { PLANTSTORE_PORT: "x" });
+
+  expect(config.port).toBe(9_000);
 });
 
-test.each<[SettingName, string, ReturnType<typeof readSetting>]>([
-  ["port", "0", 0],
-  ["database", "/home//me@example/plants.db", "/home//me@example/plants.db"],
-  ["databaseStatementTimeoutMs", "8000", 8_000],
-  ["basePath", "/garden/v1/", "/garden/v1"],
-  ["corsOrigins", "https://a.example, http://[::1]:3", ["https://a.example", "http://[::1]:3"]],
-  ["jwtIssuer", "http://[::1]", "http://[::1]"],
-  ["jwtAudience", "https://a.example, b", ["https://a.example", "b"]],
-  ["gardenPlantsMax", "999999999", 999_999_999],
-  ["events", "90m", 5_400_000],
-  ["events", "off", "off"],
-  ["url", "https://plants.example/v1/", "https://plants.example/v1"],
-  ["rateLimit", "100/m", { requests: 100, windowSeconds: 60 }],
-  ["rateLimit", "1000000/d", { requests: 1_000_000, windowSeconds: 86_400 }],
-  ["rateLimit", "1/86400s", { requests: 1, windowSeconds: 86_400 }],
-])("the valid value of %s, %p, is %p", (name, text, expected) => {
-  expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(expected);
+test("the environment comes before the default", () => {
+  const config = readConfig({}, { PLANTSTORE_HOST: "::1" });
+
+  expect(config.host).toBe("::1");
 });
 
-/** Separated by spaces; `""` is an empty one, and `_` a space. */
-const refused: Partial<Record<SettingName, string>> = {
-  host: '"" a_b http://a',
-  port: '"" 65536 -1 80.0 8e1 _80 http',
-  database: `"" 'postgres://plants:s3cret@host/name' postgres//plants:s3cret@host/name oracle://x`,
-  databaseStatementTimeoutMs: "99 8001 3s",
-  basePath: "v1 // /v1//x /a_b /v1?x /{id}",
-  corsOrigins:
-    '"" a.example https://a.example/ https://a.example, *,https://a.example ftp://a.example ' +
-    "https://*.example https://a.example:443 https://user@a.example https://a.example:99999",
-  log: 'JSON ""',
-  jwtIssuer:
-    "login.example http://login.example http://127.0.0.1.evil.example " +
-    "https://plants:s3cret@login.example https://login.example#a",
-  jwtJwksUrl: "file:///keys http://login.example/keys",
-  jwtScopeClaim: '"" a_b',
-  jwtReadScope: '"" plants_read plants"read',
-  gardenPlantsMax: '"" 0 1000000000 -1',
-  url:
-    '"" plants.example ftp://plants.example http:// https://plants:sec/s3cret@plants.example ' +
-    "http://plants.example/?a http://plants.example/#a http://plants.example:x",
-  rateLimit: '"" 100 0/s 1000001/s 1/0s 86401/86401s 2/2d 1.5/s 1/ms on',
-  events: "5s 7 1y",
-};
-const invalid = (Object.entries(refused) as [SettingName, string][]).flatMap(([name, texts]) =>
-  texts.split(" ").map((text) => [name, text === '""' ? "" : text.replaceAll("_", " ")] as const),
-);
+test("limits on usage are flags like all others", () => {
+  const config = readConfig({ "garden-plants-max": "7", "rate-limit": "1/s" }, {});
 
-test.each(invalid)(
-  "an invalid value of %s, such as %p, is refused in one line that names it, without a secret",
-  (name, text) => {
-    const { flag, environment } = settings[name];
-    const must = text === "" ? "is empty; it must be" : "must be";
-    for (const [source, flags, variables] of [
-      [`--${flag}`, { [flag]: text }, {}],
-      [environment, {}, { [environment]: text }],
-    ] as const) {
-      const read = () => readSetting(name, flags, variables);
-      expect(read).toThrow(expect.objectContaining({ code: "invalid-request" }));
-      expect(read).toThrow(new RegExp(`^${source} ${must} (?!.*s3cret)[^\\n]*$`));
-    }
+  expect(config.usage).toEqual({ rate: { requests: 1, windowSeconds: 1 }, plantsMax: 7 });
+});
+
+interface ValidSetting {
+  readonly name: SettingName;
+  readonly text: string;
+  readonly value: ReturnType<typeof readSetting>;
+}
+
+test.each<ValidSetting>([
+  { name: "port", text: "0", value: 0 },
+  { name: "port", text: "65535", value: 65_535 },
+  {
+    name: "database",
+    text: "/home//me@example/plants.db",
+    value: "/home//me@example/plants.db",
   },
-);
+  { name: "databaseStatementTimeoutMs", text: "100", value: 100 },
+  { name: "databaseStatementTimeoutMs", text: "8000", value: 8_000 },
+  { name: "basePath", text: "/garden/v1/", value: "/garden/v1" },
+  {
+    name: "corsOrigins",
+    text: "https://a.example, http://[::1]:3",
+    value: ["https://a.example", "http://[::1]:3"],
+  },
+  { name: "jwtIssuer", text: "http://[::1]", value: "http://[::1]" },
+  { name: "jwtAudience", text: "https://a.example, b", value: ["https://a.example", "b"] },
+  { name: "gardenPlantsMax", text: "1", value: 1 },
+  { name: "gardenPlantsMax", text: "999999999", value: 999_999_999 },
+  { name: "events", text: "90m", value: 5_400_000 },
+  { name: "events", text: "off", value: "off" },
+  { name: "url", text: "https://plants.example/v1/", value: "https://plants.example/v1" },
+  { name: "rateLimit", text: "100/m", value: { requests: 100, windowSeconds: 60 } },
+  { name: "rateLimit", text: "1000000/d", value: { requests: 1_000_000, windowSeconds: 86_400 } },
+  { name: "rateLimit", text: "1/86400s", value: { requests: 1, windowSeconds: 86_400 } },
+])("$name can be $text", ({ name, text, value }) => {
+  expect(readSetting(name, { [settings[name].flag]: text }, {})).toEqual(value);
+});
 
-test("takes one thread on PostgreSQL unless told otherwise, and at most one per connection", () => {
-  const onPostgres = (flags: Record<string, string>) =>
-    readConfig({ database: "postgres://h/d", "database-pool-size": "3", ...flags }, {}).threads;
-  expect(onPostgres({})).toBe(1);
-  expect(onPostgres({ threads: "3" })).toBe(3);
-  expect(() => onPostgres({ threads: "4" })).toThrow(
-    "--threads must not be more than --database-pool-size",
-  );
+const invalidTexts: Partial<Record<SettingName, readonly string[]>> = {
+  host: ["", "a b", "http://a"],
+  port: ["", "65536", "-1", "80.0", "8e1", " 80", "http"],
+  database: [
+    "",
+    "'postgres://plants:s3cret@host/name'",
+    "postgres//plants:s3cret@host/name",
+    "oracle://x",
+  ],
+  databaseStatementTimeoutMs: ["99", "8001", "3s"],
+  basePath: ["v1", "//", "/v1//x", "/a b", "/v1?x", "/{id}"],
+  corsOrigins: [
+    "",
+    "a.example",
+    "https://a.example/",
+    "https://a.example,",
+    "*,https://a.example",
+    "ftp://a.example",
+    "https://*.example",
+    "https://a.example:443",
+    "https://user@a.example",
+    "https://a.example:99999",
+  ],
+  log: ["JSON", ""],
+  jwtIssuer: [
+    "login.example",
+    "http://login.example",
+    "http://127.0.0.1.evil.example",
+    "https://plants:s3cret@login.example",
+    "https://login.example#a",
+  ],
+  jwtJwksUrl: ["file:///keys", "http://login.example/keys"],
+  jwtScopeClaim: ["", "a b"],
+  jwtReadScope: ["", "plants read", 'plants"read'],
+  gardenPlantsMax: ["", "0", "1000000000", "-1"],
+  url: [
+    "",
+    "plants.example",
+    "ftp://plants.example",
+    "http://",
+    "https://plants:sec/s3cret@plants.example",
+    "http://plants.example/?a",
+    "http://plants.example/#a",
+    "http://plants.example:x",
+  ],
+  rateLimit: ["", "100", "0/s", "1000001/s", "1/0s", "86401/86401s", "2/2d", "1.5/s", "1/ms", "on"],
+  events: ["5s", "7", "1y"],
+};
+
+/** One line that begins like this and has no password in it. */
+function lineWithoutSecret(start: string): RegExp {
+  return new RegExp(`^${start} (?!.*s3cret)[^\\n]*$`);
+}
+
+describe.each(Object.entries(invalidTexts))("%s", (name, texts) => {
+  const settingName = name as SettingName;
+  const { flag, environment } = settings[settingName];
+
+  test.each(texts)("refuses %p in one line that names it, without a secret", (text) => {
+    const complaint = text === "" ? "is empty; it must be" : "must be";
+
+    const readFlag = () => readSetting(settingName, { [flag]: text }, {});
+    expect(readFlag).toThrow(expect.objectContaining({ code: "invalid-request" }));
+    expect(readFlag).toThrow(lineWithoutSecret(`--${flag} ${complaint}`));
+
+    const readVariable = () => readSetting(settingName, {}, { [environment]: text });
+    expect(readVariable).toThrow(expect.objectContaining({ code: "invalid-request" }));
+    expect(readVariable).toThrow(lineWithoutSecret(`${environment} ${complaint}`));
+  });
+});
+
+describe("on PostgreSQL", () => {
+  const onPostgres = { database: "postgres://h/d", "database-pool-size": "3" };
+
+  test("the service has one thread by default", () => {
+    expect(readConfig(onPostgres, {}).threads).toBe(1);
+  });
+
+  test("the service can have a thread for each connection", () => {
+    expect(readConfig({ ...onPostgres, threads: "3" }, {}).threads).toBe(3);
+  });
+
+  test("the service can't have more threads than connections", () => {
+    expect(() => readConfig({ ...onPostgres, threads: "4" }, {})).toThrow(
+      "--threads must not be more than --database-pool-size",
+    );
+  });
+});
+
+test("on SQLite, the service can have more threads than connections", () => {
   expect(readConfig({ threads: "4", "database-pool-size": "3" }, {}).threads).toBe(4);
 });
