@@ -40,7 +40,9 @@ export const tagsMax = 5_000;
 /** For a request with its retries: while somebody waits for it, and during an import. */
 const deadlineMs = 30_000;
 const patientDeadlineMs = 180_000;
-/** How long after a response the page may take to show what it wrote. */
+/** How long after a response the page may take to read it. */
+const readMs = 50;
+/** How long after a response the list may take to show what the page wrote. */
 const writtenMs = 500;
 
 const fields: Record<PlantField, true> = { name: true, tag: true };
@@ -61,15 +63,18 @@ export interface ApiOptions extends Pick<PlantStoreOptions, "url" | "fetch" | "t
 export class Api extends PlantStore {
   /** For work that goes on after a restart of the service, and as slowly as a rate limit asks for. */
   readonly patient: PlantStore;
-  readonly #writes: { running: number };
+  readonly #writes: { sending: number; running: number };
 
   constructor({ fetch: send = (...request) => fetch(...request), onContact, ...rest }: ApiOptions) {
-    const writes = { running: 0 };
+    const writes = { sending: 0, running: 0 };
     const options: PlantStoreOptions = {
       ...rest,
       async fetch(target, init) {
         const isWrite = init.method !== "GET";
-        if (isWrite) writes.running++;
+        if (isWrite) {
+          writes.sending++;
+          writes.running++;
+        }
         try {
           const response = await send(target, init);
           onContact?.(!isGatewayError(response));
@@ -78,7 +83,10 @@ export class Api extends PlantStore {
           if (!init.signal?.aborted) onContact?.(false);
           throw error;
         } finally {
-          if (isWrite) setTimeout(() => writes.running--, writtenMs);
+          if (isWrite) {
+            setTimeout(() => writes.sending--, readMs);
+            setTimeout(() => writes.running--, writtenMs);
+          }
         }
       },
     };
@@ -90,6 +98,11 @@ export class Api extends PlantStore {
       deadlineMs: patientDeadlineMs,
     });
     this.#writes = writes;
+  }
+
+  /** Whether the page doesn't know yet what became of a write. */
+  get isSending(): boolean {
+    return this.#writes.sending > 0;
   }
 
   /** Whether the list may not show yet what this page wrote. */

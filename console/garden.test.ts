@@ -5,6 +5,7 @@ import type { PlantDraft } from "../client/plant-store.ts";
 import { openState, until, url } from "../test/open-state.ts";
 import { toText } from "../testing/message-text.ts";
 import { Api, type Page } from "./api.ts";
+import { Garden } from "./garden.ts";
 import { announcement, forgetUndo, nextUndo, notice, question, undo } from "./message.ts";
 import { Selection } from "./selection.ts";
 
@@ -189,6 +190,38 @@ describe("the numbers of a garden", () => {
       // Its row stays where it is while it's in view.
       "Fern and Moss and Rose: 2 plants, 2 tags, 1 shade and 1 sun",
     ]);
+  });
+
+  test("have a new plant once, even if it's counted before its response is here", async () => {
+    const isStored = Promise.withResolvers<void>();
+    const isCounted = Promise.withResolvers<void>();
+    let counts = 0;
+    const api = new Api({
+      url,
+      token: await makeGarden([{ name: "Fern" }]),
+      async fetch(target, init) {
+        const response = await fetch(target, init);
+        if (init.method === "POST") {
+          isStored.resolve();
+          await isCounted.promise;
+        }
+        if (target.includes("/tags")) counts++;
+        return response;
+      },
+    });
+    const garden = new Garden(api);
+    garden.show({});
+    await until(() => garden.list.value.isLoaded);
+    const creating = api.create({ name: "Moss" });
+    await isStored.promise;
+    garden.recount();
+    await until(() => counts === 2);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    isCounted.resolve();
+
+    garden.showAdded(await creating);
+
+    expect(garden.summary.value?.me.plants).toBe(2);
   });
 
   test("are counted again if the page can't know them from its rows", async () => {

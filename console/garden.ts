@@ -22,8 +22,9 @@ import { isSameQuery, type SortedQuery, sortedMax, toOrder } from "./order.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { countPlants, describeList, describePlants, isFiltered } from "./words.ts";
 
-/** How often to count plants and tags while others change them. */
+/** How often to count plants and tags while others change them, and while this page writes. */
 const recountMs = 2_000;
+const recountWritesMs = 100;
 
 /** Where the page should go once it has drawn the list. */
 interface Target {
@@ -199,9 +200,11 @@ export class Garden {
         this.#countedAtMs = startedAtMs;
         const summary = await this.api.summarize().catch(() => undefined);
         if (this.#countedAtMs !== startedAtMs) return;
-        // The page may have counted more by now.
+        // The page may have counted more by now, or be about to count what is in it already.
         const isCurrent = (summary?.me.lastEvent ?? this.#followed) >= this.#followed;
-        if (summary && isCurrent) this.summary.value = summary;
+        if (summary && this.api.isSending) {
+          this.#countTimer = setTimeout(() => this.recount(), recountWritesMs);
+        } else if (summary && isCurrent) this.summary.value = summary;
         else this.recount(false);
       },
       Math.max(0, waitMs),

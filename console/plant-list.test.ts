@@ -211,18 +211,30 @@ describe("what others do", () => {
     expect(idsOf(list).slice(2, 5)).toEqual([6n, 7n, 8n]);
   });
 
-  test("drops waiting plants that are deleted or changed meanwhile", () => {
+  test("drops waiting plants that are deleted or leave the tag", () => {
+    const { list, follow } = makeViewedList();
+    follow(event("plant.created", plant(3n, "hall")), event("plant.created", plant(5n, "hall")));
+    expect(list.size).toBe(12);
+
+    follow(event("plant.deleted", plant(3n, "hall")), event("plant.replaced", plant(5n, "porch")));
+
+    expect(list.waiting).toEqual([]);
+    expect(list.size).toBe(10);
+  });
+
+  test("adds a plant as the last event of it left it", () => {
     const { list, follow } = makeViewedList();
 
     follow(
       event("plant.created", plant(3n, "hall")),
       event("plant.created", plant(5n, "hall")),
+      event("plant.created", plant(7n, "hall")),
       event("plant.deleted", plant(3n, "hall")),
       event("plant.replaced", plant(5n, "porch")),
     );
 
-    expect(list.waiting).toEqual([]);
-    expect(list.size).toBe(10);
+    expect(list.waiting).toEqual([plant(7n, "hall")]);
+    expect(list.size).toBe(11);
   });
 
   test("leaves new plants to the page that will bring them", () => {

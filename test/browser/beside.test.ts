@@ -7,7 +7,7 @@ import { makeTemporaryFolder } from "../../testing/temporary-folder.ts";
 import { expectAccessible } from "./browser.ts";
 import { signIn, signOut, useConsole } from "./signed-in.ts";
 
-/** Like `test`, with a signed-in page that must not log errors, call other hosts or break its policy. */
+/** Its tests also fail if the page logs errors, calls other hosts or violates its policy. */
 const testPage = useConsole();
 
 /** Opens the reference from the console, and returns its tab. */

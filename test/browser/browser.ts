@@ -21,7 +21,7 @@ const ownHosts = ["127.0.0.1", "[::1]", "localhost"];
 /** Refusals of the API are part of some tests; the browser reports each as an error of its own. */
 const refusal = /^Failed to load resource: (?:the server responded with a status of|net::ERR_)/;
 
-/** What pages did that they must not: console errors, requests to other hosts, policy violations. */
+/** What pages must not do, but did: log errors, call other hosts, violate their policy. */
 const troubles: string[] = [];
 
 /**
@@ -42,10 +42,12 @@ export async function withPage(
   const page = idlePages.get(key) ?? (await makePage(options));
   idlePages.delete(key);
   await page.mouse.move(0, 0);
+  // Those of a test that failed are its own.
+  troubles.length = 0;
   await run(page);
   await page.evaluate(() => sessionStorage.clear());
   idlePages.set(key, page);
-  expect(troubles.splice(0)).toEqual([]);
+  expect(troubles).toEqual([]);
 }
 
 async function makePage(options: BrowserContextOptions): Promise<Page> {

@@ -11,7 +11,7 @@ import {
   waitForCount,
 } from "./signed-in.ts";
 
-/** Like `test`, with a signed-in page that must not log errors, call other hosts or break its policy. */
+/** Its tests also fail if the page logs errors, calls other hosts or violates its policy. */
 const testPage = useConsole();
 
 /** A hidden page has no stream, so it hears nothing of what others do. */

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expectAccessible } from "./browser.ts";
 import { shownNames, twelvePlants, useConsole, waitForCount } from "./signed-in.ts";
 
-/** Like `test`, with a signed-in page that must not log errors, call other hosts or break its policy. */
+/** Its tests also fail if the page logs errors, calls other hosts or violates its policy. */
 const testPage = useConsole();
 
 const threePlants = [{ name: "Acer" }, { name: "Betula" }, { name: "Carex" }];

@@ -4,7 +4,7 @@ import { revokeTokens } from "../../testing/running-service.ts";
 import { expectAccessible } from "./browser.ts";
 import { makeClient, signIn, signOut, twelvePlants, useConsole } from "./signed-in.ts";
 
-/** Like `test`, with a page that must not log errors, call other hosts or break its policy. */
+/** Its tests also fail if the page logs errors, calls other hosts or violates its policy. */
 const testPage = useConsole();
 
 testPage("the form asks for a token if there is none", { isSignedIn: false }, async ({ page }) => {
