@@ -223,6 +223,49 @@ function reportedError(code: string): DatabaseError {
   return Object.assign(new DatabaseError("secret", 0, "error"), { code });
 }
 
+describe.each([
+  { race: "a deadlock", state: "40P01" },
+  { race: "a serialization failure", state: "40001" },
+])("a write that $race undoes", ({ state }) => {
+  /** The next inserts fail like this. A sequence isn't rolled back, so it counts them. */
+  const failInserts = (count: number) =>
+    database.query(`
+      CREATE SEQUENCE tries;
+      CREATE FUNCTION fail_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF nextval('tries') <= ${count} THEN RAISE EXCEPTION 'race' USING ERRCODE = '${state}'; END IF;
+          RETURN NEW;
+        END $$;
+      CREATE TRIGGER fail_insert BEFORE INSERT ON plants
+        FOR EACH ROW EXECUTE FUNCTION fail_insert()`);
+  const countTries = async () => {
+    const rows = await database.query("SELECT last_value FROM tries");
+    return Number(rows[0]?.last_value);
+  };
+
+  afterEach(() => database.query("DROP FUNCTION fail_insert CASCADE; DROP SEQUENCE tries"));
+
+  test("is tried again until it is applied", async () => {
+    await failInserts(3);
+
+    const outcomes = await storage.apply([create({ id: 7n })]);
+
+    expect(outcomes).toEqual([created(7n)]);
+    expect(await countTries()).toBe(4);
+  });
+
+  test("is given up after ten tries", async () => {
+    await failInserts(1_000);
+
+    const error = await Promise.resolve(storage.apply([create({ id: 7n })])).catch(
+      (reason: unknown) => reason,
+    );
+
+    expect(error).toBeInstanceOf(Error);
+    expect(await countTries()).toBe(10);
+  });
+});
+
 test.each([
   { failure: "a full disk", state: "53100", code: "storage-full" },
   { failure: "a failure of the disk", state: "58030", code: "unavailable" },
