@@ -21,7 +21,7 @@ export function ImportCard() {
   const wasShown = useRef(false);
   useLayoutEffect(() => {
     if (card) focusNext();
-    else if (wasShown.current) focus(canOpen() ? "open-import" : "garden-title");
+    else if (wasShown.current) leave();
     wasShown.current = card !== undefined;
   }, [card?.kind, card?.kind === "result" && card.undo]);
   if (!card) return null;
@@ -46,7 +46,12 @@ function focusNext(): void {
   if (!isBusy) document.getElementById("import-next")?.focus();
 }
 
-const canOpen = () => document.querySelector("dialog #open-import, :disabled#open-import") === null;
+/** Goes back to the button that opened it, unless that is in a menu, which is closed. */
+function leave(): void {
+  const isInMenu = document.querySelector("dialog #open-import") !== null;
+  focus(isInMenu ? "garden-title" : "open-import");
+}
+
 const close = () => imports.close();
 
 function renderBody(card: Card) {
