@@ -85,6 +85,8 @@ export class Garden {
 
   /** Loads the list again: as much of it as fits a response. */
   async refresh(): Promise<void> {
+    // A restored backup may have fewer events.
+    this.#followed = 0;
     this.recount();
     await this.#start(this.query.value, pageSizeMax);
   }
@@ -347,14 +349,14 @@ export class Garden {
     });
   }
 
-  /** Plants have got other tags. Their names may have changed, too. */
-  showTagged(plants: readonly Plant[], toTag: (plant: Plant) => string): void {
-    const known = new Map(this.list.value.plants.map((plant) => [plant.id, plant]));
+  /** Plants have got other tags. Somebody else may have changed their names since. */
+  showTagged(changes: readonly { readonly before: Plant; readonly after: Plant }[]): void {
+    const names = new Map(this.list.value.plants.map(({ id, name }) => [id, name]));
     this.#update(
-      plants.map((before) => {
-        const now = known.get(before.id) ?? before;
-        return { before, after: { ...toPlant(now), tag: toTag(before) } };
-      }),
+      changes.map(({ before, after }) => ({
+        before,
+        after: { ...toPlant(after), name: names.get(after.id) ?? after.name },
+      })),
     );
   }
 

@@ -18,7 +18,7 @@ export class ImportUndo {
   readonly #changes: Change[] = [];
   readonly #changedBack = new Set<bigint>();
   #deleter: Deleter | undefined;
-  /** Plants that somebody has changed since. */
+  /** Added plants that somebody has changed since. */
   #kept = 0;
 
   constructor(readonly api: Api) {}
@@ -60,7 +60,7 @@ export class ImportUndo {
     return this.#added.filter((plant) => !kept.has(plant)).map(({ id }) => id);
   }
 
-  /** Returns how many plants somebody has changed or deleted since. */
+  /** Returns how many of the changed plants somebody has changed or deleted since. */
   async #changeBack(unknown: Iterable<Change>): Promise<number> {
     const changes = [...this.#changes];
     for (const change of unknown) {
@@ -84,8 +84,8 @@ export class ImportUndo {
     const did = steps.length === 0 ? "nothing was left to take back" : steps.join(", ");
     const text = `The import was undone: ${did}.`;
     if (kept === 0) return text;
-    const stay = kept === 1 ? "stays as it is" : "stay as they are";
-    return `${text} ${renderCount(kept, "plant")} that somebody has changed since ${stay}.`;
+    const were = kept === 1 ? "was" : "were";
+    return `${text} ${renderCount(kept, "plant")} that somebody has changed or deleted since ${were} left alone.`;
   }
 }
 

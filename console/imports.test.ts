@@ -192,7 +192,7 @@ describe("undoing an import", () => {
 
     expect(note()).toBe(
       "The import was undone: 1 plant deleted, 1 plant changed back. " +
-        "2 plants that somebody has changed since stay as they are.",
+        "2 plants that somebody has changed or deleted since were left alone.",
     );
     expect(await stored()).toEqual([
       { name: "Fern", tag: "shade" },
@@ -291,7 +291,7 @@ describe("a stopped import", () => {
     pressStop();
     releaseSecondRequest();
     await importing;
-    expect(note()).toEndWith("Import it again to add the rest: no plant is added twice.");
+    expect(note()).toEndWith("Import it again to go on: no plant is added twice.");
     const left = 3_000 - (await countStored());
 
     await imports.preview(csvFile("name", ...manyRows));
@@ -327,6 +327,7 @@ describe("a stopped import", () => {
       /^Stopped\. Added at least (\S+), at most (\S+) plants/.exec(note() ?? "") ?? [];
     expect(most).toBe(stored.toLocaleString("en"));
     expect(Number(least.replace(",", ""))).toBeWithin(1, stored);
+    expect(note()).toEndWith("Import it again to go on.");
 
     await undo();
     expect(note()).toBe(`The import was undone: ${most} plants deleted.`);

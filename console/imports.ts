@@ -167,7 +167,7 @@ export class Imports {
       parts.push(describeUpdate(updater, performance.now() - startedAtMs));
       const left = card.isChanging ? 0 : comparison.changes.length;
       if (left > 0) parts.push(describeLeft(left));
-      if (!updater.isDone) parts.push("Import it again to add the rest: no plant is added twice.");
+      if (!updater.isDone) parts.push(describeNext(updater, card));
       const problems = [...comparison.refused, ...updater.refused];
       const result = { kind: "result", title, note: parts.join(" "), problems } as const;
       if (updater.importer.storedMax + updater.changedMax === 0) return result;
@@ -240,7 +240,7 @@ export function describePlan(preview: Preview): string | undefined {
   return `Add ${renderCount(added.length)} and change ${plants(changes.length)}`;
 }
 
-/** `3 plants were added and 12 changed.` */
+/** `3 plants were added. 12 plants were changed.` */
 function describeDone({ changed, changedMax, importer }: Updater): string {
   const { stored, storedMax } = importer;
   const were = (most: number) => (most === 1 ? "was" : "were");
@@ -254,6 +254,13 @@ function describeLeft(count: number): string {
   const [differs, stays] =
     count === 1 ? ["differs", "stays as it is"] : ["differ", "stay as they are"];
   return `${renderCount(count, "plant")} that ${differs} ${stays}.`;
+}
+
+/** A comparison finds what is stored. It can't find what may still be on its way. */
+function describeNext({ importer }: Updater, { isRepeating }: Preview): string {
+  if (isRepeating) return "Look at what is here before you import it again.";
+  const goOn = "Import it again to go on";
+  return importer.storedMax > importer.stored ? `${goOn}.` : `${goOn}: no plant is added twice.`;
 }
 
 /** By name: a stop has more than one reason. */

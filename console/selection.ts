@@ -129,7 +129,7 @@ export class Selection {
     );
     const changed = [...done, ...unknown];
     if (changed.length === 0) return;
-    this.garden.showTagged(done, () => tag);
+    this.garden.showTagged(done.map((before) => ({ before, after: { ...before, tag } })));
     const have = changed.length === 1 ? "has" : "have";
     const what = tag === "" ? "no tag" : message`the tag “${tag}”`;
     offerUndo(message`${describePlants(done, unknown)} ${[have]} ${[what]} now.`, async () => {
@@ -148,9 +148,7 @@ export class Selection {
     for (const [old, some] of Map.groupBy(mine, (plant) => plant.tag)) {
       await this.#setTag(some, old, restored);
     }
-    const oldTags = new Map(restored.done.map((plant) => [plant.id, plant.tag]));
-    const tagged = restored.done.map((plant) => ({ ...plant, tag }));
-    this.garden.showTagged(tagged, ({ id }) => oldTags.get(id) ?? "");
+    this.garden.showTagged(restored.done.map((old) => ({ before: { ...old, tag }, after: old })));
     return restored.done;
   }
 
