@@ -102,8 +102,8 @@ function Line({ user, verb, movedTo, at, count, isCut, plants }: Omit<ActivityLi
 }
 
 function renderAmount(count: number, isCut: boolean): string {
-  const most = Math.min(count, countedMax);
-  return `${isCut || count > most ? "more than " : ""}${renderCount(most, "plant")}`;
+  if (count > countedMax) return `more than ${renderCount(countedMax, "plant")}`;
+  return isCut ? `${renderCount(count)} or more plants` : renderCount(count, "plant");
 }
 
 function Plants({ plants, count }: Pick<ActivityLine, "plants" | "count">) {

@@ -166,6 +166,8 @@ function isTogether(a: PlantEvent, b: PlantEvent): boolean {
   return a.user === b.user && a.type === b.type && isNear;
 }
 
+const verbs = { "plant.created": "added", "plant.deleted": "deleted" };
+
 function toLine(
   { first, last, changes: byId }: Group,
   isCut: boolean,
@@ -174,9 +176,9 @@ function toLine(
   const { user, at, type } = last;
   const changes = [...byId.values()];
   const isChange = type === "plant.replaced";
-  const verb = isChange ? findVerb(changes) : type === "plant.created" ? "added" : "deleted";
+  const verb = isChange ? findVerb(changes) : verbs[type];
   const tags = new Set(changes.map(({ plant }) => plant.tag));
-  const [movedTo] = verb === "moved" && changes.length > 1 && tags.size === 1 ? tags : [];
+  const isOneMove = verb === "moved" && changes.length > 1 && tags.size === 1;
   const newest = changes.slice(-namesMax).reverse();
   const plants = newest.map(({ plant, before }) => ({
     plant,
@@ -184,16 +186,22 @@ function toLine(
     isGone: gone.has(plant.id),
   }));
   return {
-    ...{ key: first.seq, user, at, verb, movedTo, isCut, count: changes.length },
+    key: first.seq,
+    user,
+    at,
+    verb,
+    movedTo: isOneMove ? last.plant.tag : undefined,
+    count: changes.length,
+    isCut,
     plants,
   };
 }
 
 /** `changed`, unless it's known of every plant that the same was done to it. */
 function findVerb(changes: readonly Change[]): string {
-  const verbs = new Set(
+  const found = new Set(
     changes.map(({ before, plant }) => (before ? describeVerb(before, plant) : "changed")),
   );
-  const [verb = "changed"] = verbs;
-  return verbs.size === 1 ? verb : "changed";
+  const [verb = "changed"] = found;
+  return found.size === 1 ? verb : "changed";
 }

@@ -125,8 +125,14 @@ export class Imports {
       }
       comparison.finish();
       const note = `${describeDifferences(comparison)} Nothing was sent yet.`;
-      const choices = { isChanging: false, isRepeating: false };
-      return { kind: "preview", title, note, comparison, ...choices };
+      return {
+        kind: "preview",
+        title,
+        note,
+        comparison,
+        isChanging: false,
+        isRepeating: false,
+      };
     });
   }
 

@@ -1,6 +1,6 @@
 /** Whose garden it is and what the token may do, behind the user's name. */
 
-import { notify } from "./message.ts";
+import { notify, warn } from "./message.ts";
 import { Button } from "./parts.tsx";
 import { garden, session, signOut } from "./state.ts";
 import { describeAccess, describeExpiry } from "./words.ts";
@@ -73,8 +73,13 @@ function Invitation({ garden: name }: { garden: string }) {
 
 async function copy(): Promise<void> {
   const command = document.getElementById("invitation")?.textContent ?? "";
-  await navigator.clipboard.writeText(command);
-  notify("The command was copied.");
+  try {
+    await navigator.clipboard.writeText(command);
+    notify("The command was copied.");
+  } catch (error) {
+    // The browser may not allow it.
+    warn("The command couldn’t be copied.", error);
+  }
 }
 
 /** As a shell reads it. */
