@@ -116,6 +116,41 @@ describe("the OpenAPI document", () => {
   });
 });
 
+test("every request that the OpenAPI document shows as an example can be sent as it is", async () => {
+  const token = bearer(await service.makeToken({ user: "abe" }));
+  const statuses: Record<string, number> = {};
+  for (const [path, operations] of Object.entries<Document>(paths)) {
+    for (const [method, operation] of Object.entries<Document>(operations)) {
+      const target = path.includes("{id}")
+        ? path.replace("{id}", findParameter(operation, "id").example)
+        : path;
+      const body = operation.requestBody?.content["application/json"].example;
+      const request = `${method.toUpperCase()} ${target}`;
+      const { status } = await service.fetch(request, {
+        headers: body ? { ...token, "Content-Type": "application/json" } : token,
+        body: body && JSON.stringify(body),
+      });
+      statuses[request] = status;
+    }
+  }
+
+  expect(statuses).toEqual({
+    "POST /plants": 201,
+    "GET /plants": 200,
+    "GET /plants/7": 404,
+    "PUT /plants/7": 201,
+    "PATCH /plants/7": 200,
+    // The examples of deletions name plants that the service never makes.
+    "DELETE /plants/9000000000000000": 404,
+    "POST /plants/bulk": 200,
+    "POST /plants/bulk-update": 200,
+    "POST /plants/bulk-delete": 200,
+    "GET /tags": 200,
+    "GET /events": 200,
+    "GET /me": 200,
+  });
+});
+
 describe("for an idempotency key, the OpenAPI document", () => {
   let token: string;
   beforeAll(async () => {
