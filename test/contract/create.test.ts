@@ -105,7 +105,7 @@ onEachEngine(({ call, stranger, list, atOnce, service }) => {
       expect(await assignId()).toBe(2);
     });
 
-    test.each([-5, 0, 2 ** 52 + 1])("isn't affected by the chosen id %s", async (id) => {
+    test.each([-5, 0, 2 ** 52 + 1])("isn't affected by the chosen id %d", async (id) => {
       await call("POST /plants", 201, { name: "Ivy", id });
 
       expect(await assignId()).toBe(1);

@@ -7,6 +7,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { Client } from "pg";
 import { plantIdMin } from "../../src/domain/plant.ts";
 import type { CreateWrite, ListOptions, Outcome } from "../../src/domain/ports.ts";
 import type { TokenRecord } from "../../src/domain/token.ts";
@@ -633,17 +634,31 @@ describeStorage("SQLite", async () => {
   };
 });
 
+/** Statements share a connection: another one for each takes longer than most tests. */
+async function makePostgres() {
+  const { url, drop } = await makeDatabase();
+  const client = new Client(url);
+  await client.connect();
+  return {
+    url,
+    execute: (sql: string) => client.query(sql),
+    async remove() {
+      await client.end();
+      await drop();
+    },
+  };
+}
+
 describeStorage("PostgreSQL", async () => {
-  const { url, query, drop } = await makeDatabase();
-  return { address: url, execute: query, remove: drop };
+  const { url, execute, remove } = await makePostgres();
+  return { address: url, execute, remove };
 });
 
 // In transaction mode: nothing rests on a session.
 describe.skipIf(skipsWithoutPooler())("behind PgBouncer", () => {
   describeStorage("PostgreSQL", async () => {
-    const { url, query, drop } = await makeDatabase();
+    const { url, execute, remove } = await makePostgres();
     const pooler = await startPooler(url);
-    const remove = () => pooler.stop().then(drop);
-    return { address: pooler.url, execute: query, remove };
+    return { address: pooler.url, execute, remove: () => pooler.stop().then(remove) };
   });
 });

@@ -1,5 +1,5 @@
 /** Databases as a service finds them: settings, poolers, other programs' tables, encodings. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Client } from "pg";
 import {
   makeDatabase,
@@ -13,13 +13,6 @@ import { openPostgres } from "./engine.ts";
 import { parseUrl } from "./url.ts";
 
 setDefaultTimeout(120_000);
-
-let database: TestDatabase;
-
-beforeEach(async () => {
-  database = await makeDatabase();
-});
-afterEach(() => database.drop());
 
 /** Connecting takes a busy machine a while. */
 const limits = { ...defaultConnectionLimits, connectTimeoutMs: 20_000 };
@@ -37,16 +30,20 @@ async function messageOfRefusal(url: string): Promise<string> {
 }
 
 /** For every new connection to the database, unless the connection asks for another value. */
-function setDefault(name: string, value: string | number): Promise<unknown> {
+function setDefault(database: TestDatabase, name: string, value: string | number) {
   return database.query(`ALTER DATABASE ${database.name} SET ${name} = ${value}`);
 }
 
 describe("where the defaults are weaker than our promises need,", () => {
-  beforeEach(async () => {
-    await setDefault("synchronous_commit", "off");
-    await setDefault("client_min_messages", "error");
-    await setDefault("idle_in_transaction_session_timeout", 0);
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await makeDatabase();
+    await setDefault(database, "synchronous_commit", "off");
+    await setDefault(database, "client_min_messages", "error");
+    await setDefault(database, "idle_in_transaction_session_timeout", 0);
   });
+  afterAll(() => database.drop());
 
   test.each([
     { name: "synchronous_commit", value: "on" },
@@ -73,7 +70,8 @@ test.skipIf(skipsWithoutPooler()).each([
   ["synchronous_commit", "off"],
   ["client_min_messages", "error"],
 ])("behind a pooler, no service starts where %s is %s", async (name, value) => {
-  await setDefault(name, value);
+  await using database = await makeDatabase();
+  await setDefault(database, name, value);
   const pooler = await startPooler(database.url);
   const message = await messageOfRefusal(pooler.url);
   await pooler.stop();
@@ -81,9 +79,13 @@ test.skipIf(skipsWithoutPooler()).each([
 });
 
 describe("a database with another program's tables", () => {
-  beforeEach(async () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await makeDatabase();
     await database.query("CREATE TABLE plants (song text)");
   });
+  afterAll(() => database.drop());
 
   test("is refused", async () => {
     const message = await messageOfRefusal(database.url);
@@ -98,6 +100,7 @@ describe("a database with another program's tables", () => {
 });
 
 test("a database whose encoding can't hold all text is refused", async () => {
+  await using database = await makeDatabase();
   const name = `${database.name}_latin`;
   await database.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
   const message = await messageOfRefusal(database.url.replace(database.name, name));
