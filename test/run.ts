@@ -4,20 +4,11 @@
  * style and types run beside them. Fails when a test makes the working folder's data, which belong
  * to the service that may run here.
  */
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-} from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { startSharedPostgres } from "../testing/postgres-server.ts";
+import { fastestParent } from "../testing/temporary-folder.ts";
 import { startChromium } from "./browser/chromium.ts";
 
 const root = join(import.meta.dir, "..");
@@ -27,8 +18,6 @@ const timings = join(outputFolder, "file-times.json");
 const workersCount = 2 * availableParallelism();
 /** Far beyond what a run takes: something hangs. */
 const runMs = 20 * 60_000;
-/** Several times as much as what tests have stored at once. */
-const roomBytes = 4 * 2 ** 30;
 
 const [set = "all", ...parameters] = process.argv.slice(2);
 const flagsAt = parameters.findIndex((each) => each.startsWith("-"));
@@ -45,7 +34,7 @@ const startedAtMs = performance.now();
 const data = join(root, "data");
 const hadData = existsSync(data);
 /** Whatever tests leave behind goes with it. PostgreSQL's own user must get in, too. */
-const folder = mkdtempSync(join(roomyParent(), "plantstore-tests-"));
+const folder = mkdtempSync(join(fastestParent(), "plantstore-tests-"));
 chmodSync(folder, 0o755);
 mkdirSync(outputFolder, { recursive: true });
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -79,20 +68,6 @@ function print(text: string): void {
 function fail(reason: string): never {
   print(reason);
   process.exit(1);
-}
-
-/** In memory where there is room, and programs may run: making files takes several times as long elsewhere. */
-function roomyParent(): string {
-  const memory = "/dev/shm";
-  try {
-    const { bavail, bsize } = statfsSync(memory);
-    const mounts = readFileSync("/proc/mounts", "utf8");
-    const isFit = bavail * bsize > roomBytes && !/ \/dev\/shm \S+ \S*\bnoexec\b/.test(mounts);
-    accessSync(memory, constants.W_OK);
-    return isFit ? memory : tmpdir();
-  } catch {
-    return tmpdir();
-  }
 }
 
 function secondsSince(ms: number): number {

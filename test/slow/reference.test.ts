@@ -30,7 +30,7 @@ async function send(reference: Page, operationId: string, fill?: (form: Locator)
 }
 
 testPage(
-  "the reference, opened from the console, sends its examples with the console's token",
+  "the reference, opened from the console, sends examples with the console's token",
   {},
   async ({ page, service, storedNames }) => {
     const reference = await openReference(page);

@@ -193,7 +193,7 @@ function collectPlans(explained: Explained[]): Disposable {
 test("a statement planned for empty tables reads only what it is asked for in full ones", async () => {
   // Plans the statements.
   await sendAll(10);
-  await fill(30_000);
+  await fill(100_000);
 
   const explained: Explained[] = [];
   using _ = collectPlans(explained);
