@@ -36,7 +36,8 @@ export async function startPostgres(flags: readonly string[] = [], place: Server
   const shell = Bun.spawn(
     ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "sh", ...command],
     // In its own process group, so that Ctrl+C doesn't stop the server before its clients.
-    { stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
+    // Named, or else Bun passes on the environment that this process started with.
+    { env: process.env, stdin: "pipe", stdout: "pipe", stderr: "inherit", detached: true },
   );
   const output = shell.stdout.getReader();
   const text = new TextDecoder().decode((await output.read()).value).trim();

@@ -4,6 +4,8 @@ import { join } from "node:path";
 /** Returns where Playwright connects to it, or the reason where no Chromium works. */
 export async function startChromium() {
   const server = Bun.spawn(["node", join(import.meta.dir, "chromium-server.mjs")], {
+    // Named, or else Bun passes on the environment that this process started with.
+    env: process.env,
     stdin: "pipe",
     stdout: "pipe",
     stderr: "pipe",
