@@ -14,6 +14,8 @@ const [, , place = "", ...serverFlags] = process.argv;
 const order: ServerPlace = JSON.parse(place);
 const { port = pickPorts(1)[0] ?? 0 } = order;
 const stopMs = 5_000;
+/** Far beyond what a start takes: something hangs. */
+const startMs = 120_000;
 const logLength = 100_000;
 
 /** PostgreSQL refuses to run as root. */
@@ -105,6 +107,7 @@ async function start(programs: string): Promise<number> {
   const { stdout, stderr, exited } = server;
   void collect(stdout);
   await new Promise<void>((resolve, reject) => {
+    setTimeout(() => reject(new Error("postgres doesn't start.")), startMs);
     const isReady = /ready to accept (?:read-only )?connections/;
     collect(stderr, () => isReady.test(log) && resolve())
       .then(() => exited)
