@@ -31,7 +31,7 @@ export function SignIn() {
             {session.reason.value}
           </p>
         )}
-        <p>Each token opens one garden.</p>
+        <p>Plants live in gardens; a token opens one garden.</p>
         {/* For password managers, which keep a token for each garden. It's filled in before the form goes. */}
         <label class="unseen" for="account" aria-hidden="true">
           User and garden

@@ -15,8 +15,8 @@ const ownSettings = ["host", "port", "basePath", "tlsCert"] as const;
 export const healthCommand: Command = {
   name: "health",
   summary:
-    "Check whether a running service is ready. Without a URL it calls the service that serve would " +
-    "start with the same settings. Exits with 0 if it is ready, else with 6.",
+    "Check whether a running service is ready. Without --url, it checks the service that plantstore " +
+    "serve would start here. Exits with 0 if it is ready, else with 6.",
   words: [],
   flags: {},
   settings: ["url", ...ownSettings],

@@ -212,7 +212,7 @@ const values: Readonly<Record<string, readonly [help: string, read: Read]>> = {
   plantstore_refusals_total:
     ["Requests, and plants of bulks, refused because a limit was reached.",
       ({ counts }) => byLabel("limit", counts.limited)],
-  plantstore_broken_streams_total: ["Lists that broke off.", ({ counts }) => counts.brokenStreams],
+  plantstore_broken_streams_total: ["List responses aborted before their end.", ({ counts }) => counts.brokenStreams],
   plantstore_listeners: ["Streams of events that are open.", ({ listeners }) => listeners],
   plantstore_sent_events_total: ["Events sent to listeners.", ({ counts }) => counts.sentEvents],
   plantstore_commits_total: ["Groups of writes committed.", ({ counts }) => counts.commits],
