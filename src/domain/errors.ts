@@ -69,9 +69,10 @@ export function refusedToken(tokenError?: string): PlantStoreError {
 export const errorsMax = 100;
 
 export function refuse(first: ValidationError, all = [first]): PlantStoreError {
-  const more = all.length > 1 ? ` (and ${all.length - 1} more; see errors).` : ".";
+  const errors = all.slice(0, errorsMax);
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more; see errors).` : ".";
   const message = showSafely(describe(first)).replace(/\.$/, more);
-  return new PlantStoreError("invalid-request", message, { errors: all.slice(0, errorsMax) });
+  return new PlantStoreError("invalid-request", message, { errors });
 }
 
 function describe(error: ValidationError): string {

@@ -253,7 +253,7 @@ interface PartialFailureWords {
 
 /** An error that says "nothing was changed" must not reach the client: earlier slices were. */
 function toPartialFailure(cause: unknown, { verb, advice }: PartialFailureWords): PlantStoreError {
-  const message = `The database failed during this request. Some of the plants may have been ${verb}.`;
+  const message = `This request failed midway. Some of the plants may have been ${verb}.`;
   return new PlantStoreError("unavailable", `${message} ${advice}`, { cause });
 }
 

@@ -17,6 +17,7 @@ import { PlantStoreError } from "../domain/errors.ts";
 import type { Events } from "../domain/events.ts";
 import type { GardenEvent, PlantStorage } from "../domain/ports.ts";
 import { sharedQueue } from "../limits/fair-queue.ts";
+import { withoutRefusal } from "../limits/overload.ts";
 import type { Scheduler } from "../limits/scheduler.ts";
 import type { Metrics } from "../shared/metrics.ts";
 import { singleFlight } from "../shared/promises.ts";
@@ -229,7 +230,8 @@ export class EventFeed {
     const lookUp = async () => {
       for (const [token, listeners] of byToken) {
         await this.turn(pollQueue);
-        await authenticator.authenticate(token).catch(() => endAll(listeners));
+        const check = () => authenticator.authenticate(token);
+        await withoutRefusal(check).catch(() => endAll(listeners));
       }
     };
     await Promise.all(Array.from({ length: lookupsMax }, lookUp));
@@ -297,7 +299,8 @@ class Listener implements Source<Uint8Array> {
     const { garden, buffer, last } = this.channel;
     if (this.isTooSlow()) return undefined;
     this.#mustKeepUp ||= buffer.has(this.position);
-    const older = () => this.feed.read(garden, this.position, last).catch(() => undefined);
+    const read = () => this.feed.read(garden, this.position, last);
+    const older = () => withoutRefusal(read).catch(() => undefined);
     const chunk = buffer.get(this.position) ?? (await older())?.chunk;
     if (!chunk) return undefined;
     this.position = chunk.last;

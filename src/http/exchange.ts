@@ -6,7 +6,7 @@
 import type { Caller } from "../domain/caller.ts";
 import { PlantStoreError } from "../domain/errors.ts";
 import { sharedQueue } from "../limits/fair-queue.ts";
-import { isOverload } from "../limits/overload.ts";
+import { isOverload, withoutRefusal } from "../limits/overload.ts";
 import type { Reservation } from "../limits/reserved-bytes.ts";
 import type { LogLevel } from "../shared/log.ts";
 import { DeclaredBody } from "./declared-body.ts";
@@ -100,7 +100,7 @@ export class Exchange implements Call {
   async checkToken(): Promise<void> {
     const { token, service } = this;
     if (token === undefined || service.authenticator.findCached(token)) return;
-    await service.authenticator.authenticate(token);
+    await withoutRefusal(() => service.authenticator.authenticate(token));
   }
 
   /**

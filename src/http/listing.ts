@@ -7,7 +7,7 @@
 
 import type { Scan, Step } from "../domain/lists.ts";
 import { contentCharactersMax } from "../domain/plant.ts";
-import { isOverload } from "../limits/overload.ts";
+import { withoutRefusal } from "../limits/overload.ts";
 import type { ReservedBytes } from "../limits/reserved-bytes.ts";
 import { Semaphore } from "../limits/semaphore.ts";
 import { andThen, type MaybePromise } from "../shared/promises.ts";
@@ -198,15 +198,4 @@ class ListStream<Item> implements Source<string> {
 /** Without the brackets. */
 function renderItems<Item>(items: readonly Item[], show: Show<Item>): string {
   return JSON.stringify(items.map(show)).slice(1, -1);
-}
-
-/** What has begun isn't refused any more: it waits again. */
-async function withoutRefusal<Result>(read: () => MaybePromise<Result>): Promise<Result> {
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isOverload(error)) throw error;
-    }
-  }
 }

@@ -57,7 +57,7 @@ export function createOpenApi({ version, basePath }: { version: string; basePath
 const codes = Object.keys(problemInfo) as ErrorCode[];
 
 /** The API reference shows it first, with a link to each heading. */
-const description = `Create, list and delete plants. Each token opens one garden, and a caller sees only the plants of that garden.
+const description = `Create, list and delete plants. Plants live in gardens; a token opens one garden, and its caller sees only the plants of that garden.
 
 HEAD is possible wherever GET is, and OPTIONS on every path that needs a token.
 
@@ -187,7 +187,8 @@ function describeSuccess(success: Success): Json {
 }
 
 /** What any operation may respond with, then those with a body or a write, then this one. */
-function problemCodes({ problems = [], body, scope }: DocumentedOperation): readonly ErrorCode[] {
+function problemCodes(operation: DocumentedOperation): readonly ErrorCode[] {
+  const { problems = [], body, scope, method } = operation;
   const ofAll = ["invalid-request", "unauthenticated", "forbidden", "rate-limited"] as const;
   const ofBodies = ["too-large", "unsupported-media-type", "timeout"] as const;
   const ofWrites = ["precondition-failed", "storage-full"] as const;
@@ -197,6 +198,8 @@ function problemCodes({ problems = [], body, scope }: DocumentedOperation): read
     "internal",
     "unavailable",
     ...(body ? ofBodies : []),
+    // An empty body in chunks may come late.
+    ...(method === "DELETE" ? (["timeout"] as const) : []),
     ...(scope === "write" ? ofWrites : []),
     ...problems,
   ];

@@ -117,8 +117,9 @@ function problemHeaders(
     case "unsupported-media-type":
       return { Accept: acceptedTypes(operation?.body ?? {}) };
     case "rate-limited": {
-      // Without a rate limit, it was too many streams.
-      const allowance = rateLevel === undefined ? undefined : service.limiter?.allowance(rateLevel);
+      // For too many streams, the rate of requests says nothing.
+      const isRate = limit === "requests" && rateLevel !== undefined;
+      const allowance = isRate ? service.limiter?.allowance(rateLevel) : undefined;
       return { "Retry-After": String(allowance?.nextSeconds ?? retryAfterSeconds) };
     }
     case "unavailable":

@@ -26,8 +26,10 @@ export function respond(exchange: Exchange, reply: Reply): Response {
   if (request.method === "HEAD") headers.set("Date", new Date().toUTCString());
   const fate = fateOfConnection(exchange);
   if (fate === "ends") headers.set("Connection", "close");
-  if (fate === "stays for some seconds") service.connections.closeLater(request);
-  if (reply.isLive || !(content instanceof ReadableStream)) exchange.end(status);
+  // Not while it sends a stream: that would end the stream, too.
+  const isStream = content instanceof ReadableStream;
+  if (fate === "stays for some seconds" && !isStream) service.connections.closeLater(request);
+  if (reply.isLive || !isStream) exchange.end(status);
   return response;
 }
 

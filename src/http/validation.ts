@@ -44,11 +44,13 @@ export function validateObject<Schema extends v.GenericSchema>(
     errors.push({ pointer: `${pointer}${toPointer(key)}`, detail });
   const known = (schema as unknown as { entries: Record<string, unknown> }).entries;
   for (const key of Object.keys(members)) {
-    if (Object.hasOwn(known, key)) continue;
     if (errors.length >= errorsMax) break;
-    add(key, notField);
+    if (!Object.hasOwn(known, key)) add(key, notField);
   }
-  for (const key of new Set(repeatedKeys)) add(key, repeatedField);
+  for (const key of new Set(repeatedKeys)) {
+    if (errors.length >= errorsMax) break;
+    add(key, repeatedField);
+  }
   if (pathId !== undefined && typeof members.id === "bigint" && members.id !== pathId) {
     add("id", "must be the id in the path, or left out.");
   }
@@ -83,7 +85,7 @@ function notAnObject(pointer: string, text: string): ValidationError {
   return { pointer, detail: `${subject}${whyNotObject(text)}.` };
 }
 
-export function whyNotObject(text: string): string {
+function whyNotObject(text: string): string {
   if (text === "") return "is empty";
   return startsObject(text) ? "is not valid JSON" : "must be one JSON object";
 }

@@ -11,7 +11,7 @@ export interface QueueEntry<Item> {
 }
 
 /** Names a queue for what belongs to no garden. A garden's name never holds a line break. */
-export function sharedQueue(name = ""): string {
+export function sharedQueue(name: string): string {
   return `\n${name}`;
 }
 

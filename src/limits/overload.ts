@@ -11,10 +11,12 @@
  *     requests that a caller may send   RateLimiter (rate-limiter.ts), by configuration
  *
  * What waits is in a `FairQueue`. If its turn comes too late, it's refused, and nothing was changed.
- * Nobody has to wait longer for a response that says "try again". What has begun isn't refused any
- * more: the next slice of a list or of a bulk waits for as long as it takes.
+ * Nobody has to wait longer for a response that says "try again". What has begun isn't refused for
+ * being late: the next slice of a list or a bulk waits again. Only a garden that somebody else holds,
+ * or a commit that is stuck, ends a bulk midway.
  */
 import { PlantStoreError } from "../domain/errors.ts";
+import type { MaybePromise } from "../shared/promises.ts";
 
 /** Whatever has waited longer than this when its turn comes is late, and is refused. */
 export const lateAfterMs = 500;
@@ -27,4 +29,15 @@ export const overloaded = new PlantStoreError(
 
 export function isOverload(error: unknown): boolean {
   return error === overloaded;
+}
+
+/** For the next step of what has begun. */
+export async function withoutRefusal<Result>(step: () => MaybePromise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isOverload(error)) throw error;
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { PlantStoreError } from "../domain/errors.ts";
 
 /** The contents must have been synced before. */
-export function renameDurably(from: string, to: string): void {
+function renameDurably(from: string, to: string): void {
   renameSync(from, to);
   syncFolderOf(to);
 }

@@ -100,11 +100,38 @@ describe("while another process holds a garden", () => {
     });
   });
 
+  const keysOf = async (garden: string) => {
+    const rows = await database.query("SELECT keys FROM gardens WHERE garden = $1", [garden]);
+    return Number(rows[0]?.keys);
+  };
+
+  test("its expired keys are forgotten once it's released, if that's soon", async () => {
+    const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1 };
+    await storage.apply([create({ garden: "home", idempotency })]);
+
+    await lockHome();
+    const forgetting = storage.forgetKeys(1);
+    await waitForLock();
+    await releaseHome();
+    await forgetting;
+
+    expect(await keysOf("home")).toBe(0);
+  });
+
+  test("its many expired keys don't keep those of other gardens", async () => {
+    await database.query(`INSERT INTO idempotency_keys (garden, key, entries, expires_at_ms)
+      SELECT 'home', int4send(number), '', 0
+        FROM generate_series(1, 2000) AS number`);
+    const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1 };
+    await storage.apply([create({ garden: "other", idempotency })]);
+
+    await lockHome();
+    while (await storage.forgetKeys(1));
+
+    expect(await keysOf("other")).toBe(0);
+  });
+
   test("its expired keys are forgotten later, and other gardens' right away", async () => {
-    const keysOf = async (garden: string) => {
-      const rows = await database.query("SELECT keys FROM gardens WHERE garden = $1", [garden]);
-      return Number(rows[0]?.keys);
-    };
     const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1 };
     await storage.apply([
       create({ garden: "home", idempotency }),

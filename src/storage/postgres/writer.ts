@@ -81,6 +81,20 @@ export function createWriter(
     return tryToApply(writes, "wait", Math.max(1, Math.round(waitMs)), dueAtMs);
   }
 
+  /** Gardens whose expired keys wait for the next cleanup. */
+  let stillHeld: string[] = [];
+
+  /** Waits for the garden. Returns false if it's still held. */
+  async function forgetKeysOf(garden: string, nowMs: number): Promise<boolean> {
+    try {
+      const { rows } = await runner.write(forgetHeldKeys, [nowMs, garden, String(tryMsMax)]);
+      return rows[0].held.length === 0;
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      return false;
+    }
+  }
+
   return {
     async apply(writes) {
       const dueAtMs = runner.dueAtMs();
@@ -101,8 +115,14 @@ export function createWriter(
     },
 
     async forgetKeys(nowMs) {
-      const { rows } = await runner.write(forgetKeysStatement, [nowMs]);
-      return Number(rows[0]?.count) === forgottenMax;
+      const { rows } = await runner.write(forgetFreeKeys, [nowMs, stillHeld]);
+      const { found, held } = rows[0] as { found: string; held: readonly string[] };
+      for (const garden of held) {
+        if (!(await forgetKeysOf(garden, nowMs))) stillHeld.push(garden);
+      }
+      const mayBeMore = Number(found) === forgottenMax;
+      if (!mayBeMore) stillHeld = [];
+      return mayBeMore;
     },
 
     forgetEvents(beforeMs, after) {
@@ -116,19 +136,13 @@ export function createWriter(
   };
 }
 
-/**
- * Locks gardens before keys, like every write, so that nobody uses a key again in between. Skips
- * gardens that somebody else holds: their keys have time.
- */
-const forgetKeysStatement = `
+/** `locked` names the gardens of `expired` that it has locked. */
+function forgetKeysStatement(gardens: string, locked: string): string {
+  return `
   WITH expired AS (
     SELECT garden, ctid AS row FROM idempotency_keys
-      WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT ${forgottenMax}),
-  locked AS (
-    SELECT free.garden FROM (SELECT DISTINCT garden FROM expired ORDER BY garden) AS named
-      CROSS JOIN LATERAL (
-        SELECT garden FROM gardens WHERE gardens.garden = named.garden
-          FOR UPDATE SKIP LOCKED) AS free),
+      WHERE expires_at_ms <= $1 AND ${gardens} ORDER BY expires_at_ms LIMIT ${forgottenMax}),
+  locked AS MATERIALIZED (${locked}),
   forgotten AS (
     DELETE FROM idempotency_keys
       WHERE expires_at_ms <= $1
@@ -137,4 +151,26 @@ const forgetKeysStatement = `
   counted AS (
     INSERT INTO gardens (garden, keys) SELECT garden, -count(*) FROM forgotten GROUP BY garden
       ON CONFLICT (garden) DO UPDATE SET keys = gardens.keys + excluded.keys)
-  SELECT count(*) FROM forgotten`;
+  SELECT count(*) AS found,
+    ARRAY (SELECT garden FROM expired EXCEPT SELECT garden FROM locked) AS held FROM expired`;
+}
+
+/**
+ * Locks gardens before keys, like every write, so that nobody uses a key again in between. Passes
+ * over gardens that somebody else holds at this moment, and returns their names.
+ */
+const forgetFreeKeys = forgetKeysStatement(
+  "garden <> ALL ($2::text[])",
+  `SELECT free.garden FROM (SELECT DISTINCT garden FROM expired ORDER BY garden) AS named
+     CROSS JOIN LATERAL (
+       SELECT garden FROM gardens WHERE gardens.garden = named.garden
+         FOR UPDATE SKIP LOCKED) AS free`,
+);
+
+/** Waits for one garden, which may be held most of the time by commits of its own writes. */
+const forgetHeldKeys = forgetKeysStatement(
+  "garden = $2",
+  `SELECT garden FROM (SELECT set_config('lock_timeout', $3, true) AS value) AS lock_timeout
+     CROSS JOIN LATERAL (
+       SELECT garden FROM gardens WHERE garden = $2 AND value <> '' FOR UPDATE) AS waited`,
+);

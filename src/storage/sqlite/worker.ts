@@ -54,8 +54,8 @@ let connection:
   | undefined;
 let versions = new GardenVersions();
 let waiting: WaitingRequest[] = [];
-/** Whether the last commit was shared by several requests. */
-let hadCompany = false;
+/** The thread whose writes were the last commit, unless it shared it. */
+let lastAlone: Port | undefined;
 
 /**
  * How long the files count as still there. Looking at them takes as long as a tenth of a commit, and
@@ -173,9 +173,11 @@ function checkFile(file: string): Contents {
 /** Requests that arrived during the last commit share the next one, whichever thread sent them. */
 function commitWaiting(): void {
   const requests = waiting;
+  const [first] = requests;
   waiting = [];
-  hadCompany = requests.length > 1;
-  if (requests.length > 0) commit(requests);
+  if (!first) return;
+  lastAlone = requests.length === 1 ? first.port : undefined;
+  commit(requests);
 }
 
 function commit(requests: readonly WaitingRequest[]): void {
@@ -242,8 +244,9 @@ function listenTo(port: Port): void {
     if (request.kind === "apply") {
       waiting.push({ port, writes: unpack<Write>(request.writes) });
       if (waiting.length > 1) return;
-      if (hadCompany) setImmediate(commitWaiting);
-      else commitWaiting();
+      // A thread that writes alone doesn't wait for others.
+      if (port === lastAlone) commitWaiting();
+      else setImmediate(commitWaiting);
       return;
     }
     // Replies go out in the order of the requests.
