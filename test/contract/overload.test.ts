@@ -109,6 +109,15 @@ test("eleven long pages requested at once are ten pages and a refusal", async ()
   for (const { body } of pages) await body?.cancel();
 });
 
+test("a hundred requests without a body make no room for more", async () => {
+  await plant(repeat(1_000, () => ({ name: longName })));
+  for (let sent = 0; sent < 100; sent++) await call("POST /plants", 400);
+
+  const responses = await Promise.all(repeat(11, () => fetch("GET /plants?limit=1000")));
+  expect(statusesOf(responses).sort()).toEqual([...Array(10).fill(200), 503]);
+  await Promise.allSettled(responses.map(({ body }) => body?.cancel()));
+});
+
 describe("the memory of bodies:", () => {
   test("a declared length counts for its garden once the token is known", async () => {
     const toAnotherGarden = bearer(await garden.token("other"));

@@ -1,7 +1,14 @@
 /** What is special about a file: settings, permissions, who serves it, threads, and a full disk. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, readdirSync, renameSync, statSync, symlinkSync } from "node:fs";
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../../testing/running-service.ts";
 import { makeTemporaryFolder, touch } from "../../../testing/temporary-folder.ts";
@@ -213,6 +220,33 @@ describe("an error", () => {
     });
     expect(database.query("SELECT * FROM plants").all()).toEqual([]);
   });
+});
+
+/** The frames of the log that end a commit say how many pages the file has then. */
+function countCommits(log: Buffer): number {
+  const pageSize = log.readUInt32BE(8);
+  let commits = 0;
+  for (let frame = 32; frame < log.length; frame += 24 + pageSize) {
+    if (log.readUInt32BE(frame + 4) > 0) commits++;
+  }
+  return commits;
+}
+
+test("threads that write at the same time share commits", async () => {
+  const first = openSqlite(path, { isServing: true });
+  const second = openSqlite(path, { isServing: true, share: first.share().state });
+  const before = countCommits(readFileSync(`${path}-wal`));
+
+  const rounds = 50;
+  for (let round = 0; round < rounds; round++) {
+    await Promise.all([first.apply([create()]), second.apply([create()])]);
+  }
+
+  const commits = countCommits(readFileSync(`${path}-wal`)) - before;
+  expect(commits).toBeGreaterThanOrEqual(rounds);
+  expect(commits).toBeLessThan(2 * rounds);
+  await second.close();
+  await first.close();
 });
 
 test("a group that fails doesn't fail another thread's group that shares its commit", async () => {
