@@ -57,7 +57,7 @@ const timerMsMax = 2 ** 31 - 1;
  */
 export async function send(request: ClientRequest, policy: RetryPolicy): Promise<ClientResponse> {
   const { url, idempotencyKey, signal, stop } = request;
-  const endMs = performance.now() + policy.deadlineMs;
+  let endMs = performance.now() + policy.deadlineMs;
   let { retries, limitedRetries } = policy;
   let { isRepeated = false } = request;
   for (let tries = 1; ; tries++) {
@@ -71,6 +71,10 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
     const retryAfterMs = readRetryAfter(response?.headers) ?? 0;
     const pauseMs = retryAfterMs + chooseBackoff(tries);
     const isRetried = !response || retriedStatuses.includes(response.status);
+    // If it may wait for the rate limit as often as it takes, each wait is as good as a new start.
+    if (isLimited && retriesLeft === Number.POSITIVE_INFINITY) {
+      endMs = performance.now() + pauseMs + policy.deadlineMs;
+    }
     const isInTime = performance.now() + pauseMs < endMs;
     const mayRetry = (retriesLeft > 0 && isInTime) || stop?.aborted === true;
     if (!isRetried || !mayRetry || retryAfterMs > policy.retryAfterMsMax) {

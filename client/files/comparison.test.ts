@@ -154,6 +154,22 @@ describe("a row without an id", () => {
     // The third row is like the first one, whose plant is taken.
     expect(added).toEqual([{ name: "7", tag: "1.1" }]);
   });
+
+  test("is still the plant if a spreadsheet has made a date of its cell", async () => {
+    const { unchanged, added } = await compare("csv", "name,tag\nFern,01/02/26\nIvy,2026-02-01\n", [
+      { id: 1n, name: "Fern", tag: "1/2" },
+      { id: 2n, name: "Ivy", tag: "2.1." },
+    ]);
+    expect({ unchanged, added }).toEqual({ unchanged: 2, added: [] });
+  });
+
+  test("is one plant, even if its date could be the days of two", async () => {
+    const { unchanged, added } = await compare("csv", "name,tag\nFern,01/02/03\n", [
+      { id: 1n, name: "Fern", tag: "1/2" },
+      { id: 2n, name: "Fern", tag: "2/3" },
+    ]);
+    expect({ unchanged, added }).toEqual({ unchanged: 1, added: [] });
+  });
 });
 
 describe("a row with an id that isn't here", () => {

@@ -8,7 +8,7 @@ import { renderCount } from "../../src/shared/text.ts";
 import type { Plant, PlantDraft, PlantField } from "../plant-store.ts";
 import { renderPlant } from "./renderer.ts";
 import type { Format, PlantUpdate, RefusedRow, ValidRow } from "./rows.ts";
-import { cellKey, isComputable, isSameCell } from "./spreadsheet.ts";
+import { cellKey, dayKey, dayKeysOfDate, isComputable, isSameCell } from "./spreadsheet.ts";
 
 type UpdateRow = ValidRow<PlantUpdate>;
 type Content = Readonly<Record<PlantField, string>>;
@@ -39,8 +39,13 @@ export class Comparison {
   unchanged = 0;
   /** Rows that no plant has been found for, by their ids. */
   readonly #byId = new Map<bigint, UpdateRow>();
-  /** Rows without ids likewise, by name and tag, or by name if they have no tag. The last one first. */
+  /**
+   * Rows without ids, by name and tag, or by name if they have no tag. The last one first. A row with
+   * a date is there several times.
+   */
   readonly #byContent = new Map<string, UpdateRow[]>();
+  /** Rows without ids that a plant was found for. */
+  readonly #found = new Set<UpdateRow>();
   readonly #rows: readonly UpdateRow[];
   /** Only CSV comes from spreadsheets. */
   readonly #isSheet: boolean;
@@ -56,10 +61,11 @@ export class Comparison {
         this.#byId.set(BigInt(id), row);
         continue;
       }
-      const key = this.#keyOf(name, tag);
-      const others = this.#byContent.get(key);
-      if (others) others.push(row);
-      else this.#byContent.set(key, [row]);
+      for (const key of this.#keysOf(name, tag, dayKeysOfDate)) {
+        const others = this.#byContent.get(key);
+        if (others) others.push(row);
+        else this.#byContent.set(key, [row]);
+      }
     }
   }
 
@@ -90,7 +96,7 @@ export class Comparison {
   /** After the last plant. */
   finish(): void {
     const left = new Set([...this.#byId.values(), ...[...this.#byContent.values()].flat()]);
-    for (const row of this.#rows) if (left.has(row)) this.#add(row);
+    for (const row of this.#rows) if (left.has(row) && !this.#found.has(row)) this.#add(row);
     this.changes.sort(
       (one, other) =>
         Number(other.isDoubtful) - Number(one.isDoubtful) ||
@@ -121,21 +127,38 @@ export class Comparison {
    * only a plant with that tag is theirs.
    */
   #standFor({ name, tag }: Content): boolean {
-    for (const key of [this.#keyOf(name, tag), this.#keyOf(name, undefined)]) {
-      const rows = this.#byContent.get(key);
-      const row = rows?.pop();
-      if (rows?.length === 0) this.#byContent.delete(key);
-      if (row) {
-        this.alreadyHere.push(row);
-        return true;
-      }
+    const dayOf = (text: string) => dayKey(text) ?? [];
+    for (const key of [
+      ...this.#keysOf(name, tag, dayOf),
+      ...this.#keysOf(name, undefined, dayOf),
+    ]) {
+      const row = this.#takeRow(key);
+      if (!row) continue;
+      this.#found.add(row);
+      this.alreadyHere.push(row);
+      return true;
     }
     return false;
   }
 
-  #keyOf(name: string, tag: string | undefined): string {
-    const texts = tag === undefined ? [name] : [name, tag];
-    return JSON.stringify(this.#isSheet ? texts.map(cellKey) : texts);
+  #takeRow(key: string): UpdateRow | undefined {
+    const rows = this.#byContent.get(key);
+    let row = rows?.pop();
+    while (row && this.#found.has(row)) row = rows?.pop();
+    if (rows?.length === 0) this.#byContent.delete(key);
+    return row;
+  }
+
+  /** Of each text, what it is, and the days that it may be. The first key is the text's own. */
+  #keysOf(
+    name: string,
+    tag: string | undefined,
+    daysOf: (text: string) => string | readonly string[],
+  ): string[] {
+    if (!this.#isSheet) return [JSON.stringify([name, tag])];
+    const keysOf = (text: string) => [cellKey(text), ...[daysOf(text)].flat()];
+    const tags = tag === undefined ? [undefined] : keysOf(tag);
+    return keysOf(name).flatMap((each) => tags.map((other) => JSON.stringify([each, other])));
   }
 
   /** Of a row that no plant was found for. */

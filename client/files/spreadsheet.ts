@@ -13,7 +13,9 @@ export function cellKey(text: string): string {
 
 /** Whether a spreadsheet writes `after` for `before`, so that nobody has to have edited it. */
 export function isSameCell(before: string, after: string): boolean {
-  return before === after || cellKey(before) === cellKey(after) || isDated(before, after);
+  if (before === after || cellKey(before) === cellKey(after)) return true;
+  const day = dayKey(before);
+  return day !== undefined && dayKeysOfDate(after).includes(day);
 }
 
 const words = /\p{L}+/gu;
@@ -81,13 +83,21 @@ function readSum(text: string): string | undefined {
   return readNumber(String(Number(sum.toPrecision(15))));
 }
 
-/** A day and a month, which has got a year: `1/2` becomes `01/02/2026`. */
-function isDated(before: string, after: string): boolean {
-  if (!/^\d{1,2}([/.-])\d{1,2}\1?$/.test(before)) return false;
-  const [first, second] = toNumbers(before);
-  const [one, two, three, ...more] = toNumbers(after);
-  if (three === undefined || more.length > 0 || !/^\d+[/.-]\d+[/.-]\d+$/.test(after)) return false;
-  return (one === first && two === second) || (two === first && three === second);
+/** The key of a day and a month, which spreadsheets give a year: `1/2` becomes `01/02/2026`. */
+export function dayKey(text: string): string | undefined {
+  return /^\d{1,2}([/.-])\d{1,2}\1?$/.test(text) ? toDayKey(toNumbers(text)) : undefined;
+}
+
+/** The keys of the days that may have become this date: it begins or ends with its year. */
+export function dayKeysOfDate(text: string): string[] {
+  if (!/^\d+[/.-]\d+[/.-]\d+$/.test(text)) return [];
+  const numbers = toNumbers(text);
+  return [toDayKey(numbers.slice(0, 2)), toDayKey(numbers.slice(1))];
+}
+
+/** No text and no number has such a key. */
+function toDayKey(numbers: readonly number[]): string {
+  return `\0day ${numbers.join("/")}`;
 }
 
 function toNumbers(text: string): number[] {

@@ -126,12 +126,15 @@ async function importRows(call: Call, store: PlantStore, rows: readonly ValidRow
     } finally {
       report(call, importer, performance.now() - startedAtMs);
     }
-    if (importer.refused.length > 0) throw new CliError(adviseRefused(importer.refused));
+    if (importer.refused.length > 0) throw new CliError(adviseRefused(importer.refused, rows));
   });
 }
 
-function adviseRefused(refused: readonly RefusedRow[]): string {
-  if (refused.every(({ here }) => here)) {
+function adviseRefused(refused: readonly RefusedRow[], rows: readonly ValidRow[]): string {
+  const byId = Map.groupBy(rows, ({ draft }) => String(draft.id));
+  // An update refuses a file that has an id twice.
+  const isOnce = ({ here }: RefusedRow) => here && byId.get(String(here.id))?.length === 1;
+  if (refused.every(isOnce)) {
     return "To make these plants as the file has them, import it with --update.";
   }
   // Not "in place": another content is another import, which would add the rows without ids again.
@@ -140,9 +143,7 @@ function adviseRefused(refused: readonly RefusedRow[]): string {
 
 function report(call: Call, importer: Importer, elapsedMs: number): void {
   const { stored, storedMax, alreadyThere, deletedSince, refused, notCompared } = importer;
-  listRows(call, refused, ({ error, here }) =>
-    here ? `${error}; --update would change it` : error,
-  );
+  listRows(call, refused);
   printCounts(call, {
     stored,
     ...(storedMax > stored && { storedMax }),

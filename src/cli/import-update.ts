@@ -132,6 +132,8 @@ function report(call: Call, comparison: Comparison, updater: Updater, elapsedMs:
   });
   // The comparison has said that nothing is to be done.
   if (comparison.changes.length + comparison.added.length === 0) return;
-  const goOn = isDone ? "" : " Run the same import again to go on: no plant is added twice.";
+  // A comparison finds what is stored. It can't find what may still be on its way.
+  const promise = storedMax > stored ? "" : ": no plant is added twice";
+  const goOn = isDone ? "" : ` Run the same import again to go on${promise}.`;
   call.terminal.say(describeUpdate(updater, elapsedMs) + goOn);
 }

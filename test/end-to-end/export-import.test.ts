@@ -368,9 +368,7 @@ describe("an imported row with the id of a plant that is here", () => {
 
     expect(exitCode).toBe(1);
     expect(out).toBe('{"stored":1,"alreadyThere":0,"refused":1}\n');
-    expect(errors).toStartWith(
-      "line 2: plant 7 is here as Rose (shade); --update would change it\n",
-    );
+    expect(errors).toStartWith("line 2: plant 7 is here as Rose (shade)\n");
     expect(await listNames(run)).toEqual(["Rose", "Ivy"]);
   });
 
@@ -393,28 +391,29 @@ describe("an imported row with the id of a plant that is here", () => {
 
     expect(exitCode).toBe(1);
     expect(out).toBe('{"stored":1,"alreadyThere":1,"refused":1}\n');
-    expect(errors).toStartWith("line 4: plant 1 is here as Fern; --update would change it\n");
+    expect(errors).toStartWith("line 4: plant 1 is here as Fern\n");
+    expect(errors).toEndWith(
+      "Put the refused rows into another file, fix them there, and import that.\n",
+    );
     expect(await listNames(run)).toEqual(["Fern"]);
   });
 
   test("counts in the summary, and the command ends with the advice to use --update", async () => {
     const { run } = await openNewGarden();
     await run("plants add Rose --id 7 --tag shade");
-    const path = writeFile(
-      "report.csv",
-      "id,name,tag\n7,Tulip,\n,Ivy,\n7,Rose,shade\n1,Fern,\n1,Fern,\n1,Moss,\n",
-    );
+    await run("plants add Fern --id 1");
+    const path = writeFile("report.csv", "id,name,tag\n7,Tulip,\n,Ivy,\n1,Moss,\n2,Oak,\n");
 
     const { exitCode, out, errors } = await run(["import", path]);
 
     expect(exitCode).toBe(1);
-    expect(out).toBe('{"stored":2,"alreadyThere":2,"refused":2}\n');
+    expect(out).toBe('{"stored":2,"alreadyThere":0,"refused":2}\n');
     expect(errors.replace(/in \d+\.\d s\./, "in 0.1 s.")).toBe(
-      "line 2: plant 7 is here as Rose (shade); --update would change it\n" +
-        "line 7: plant 1 is here as Fern; --update would change it\n" +
-        "Added 2 plants in 0.1 s. 2 were already there. 2 rows were refused.\n" +
+      "line 2: plant 7 is here as Rose (shade)\n" +
+        "line 4: plant 1 is here as Fern\n" +
+        "Added 2 plants in 0.1 s. 2 rows were refused.\n" +
         "plantstore: To make these plants as the file has them, import it with --update.\n",
     );
-    expect(await listNames(run)).toEqual(["Fern", "Rose", "Ivy"]);
+    expect(await listNames(run)).toEqual(["Fern", "Oak", "Rose", "Ivy"]);
   });
 });

@@ -306,6 +306,20 @@ describe.each(proxies)("behind $name", ({ name, statusWithoutInstances }) => {
       });
     });
 
+    // Before 3.2.3, HAProxy sends a page of its own.
+    test.skipIf(isSkipped || name === "haproxy")(
+      "a query over its limit, with the service's problem",
+      async () => {
+        const response = await fetch(`${url}/plants?q=${"x".repeat(20_000)}`);
+
+        expect(response.status).toBe(400);
+        expect(response.headers.get("content-type")).toBe("application/problem+json");
+        expect(await response.json()).toMatchObject({
+          type: "urn:plantstore:problem:invalid-request",
+        });
+      },
+    );
+
     test.skipIf(isSkipped)("/metrics, with the service's problem", async () => {
       const response = await fetch(`${url}/metrics`);
 
