@@ -8,7 +8,7 @@ import { toHash } from "./address.ts";
 import { message } from "./message.ts";
 import { Button, Dialog, focusSoon } from "./parts.tsx";
 import { isWide } from "./screen.ts";
-import { activity, garden } from "./state.ts";
+import { activity, garden, session } from "./state.ts";
 import { describeTime } from "./words.ts";
 
 /** Without events, there is nothing to show. */
@@ -45,7 +45,7 @@ export function ActivityPanel() {
       id="activity"
       class="card dialog activity"
       aria-labelledby="activity-title"
-      isOpen={isDialogOpen.value}
+      isOpen={isDialogOpen.value && session.isSignedIn.value}
       onLeave={closeActivity}>
       <h2 id="activity-title">Activity</h2>
       <Events />

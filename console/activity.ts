@@ -59,6 +59,11 @@ export class Activity {
     return isWhole ? lines : lines.slice(0, -1);
   });
 
+  /** Ends when what is loading has come. */
+  #running: Promise<void> = Promise.resolve();
+  /** How often it was closed: what was asked for before that comes too late. */
+  #closings = 0;
+
   constructor(readonly api: Pick<Api, "eventsBefore">) {}
 
   async open(): Promise<void> {
@@ -68,10 +73,12 @@ export class Activity {
       const isCounted = (this.#all.value.at(-1)?.count ?? 0) > countedMax;
       return this.lines.value.length >= firstLines || isCounted;
     };
-    await this.#loadUntil(isDone);
+    await this.#running;
+    if (this.isOpen.value) await this.#loadUntil(isDone);
   }
 
   close(): void {
+    this.#closings++;
     this.isOpen.value = false;
     this.#events.value = [];
     this.hasEarlier.value = true;
@@ -101,11 +108,13 @@ export class Activity {
   }
 
   async #loadUntil(isDone: () => boolean): Promise<void> {
-    await this.loading.run(async () => {
+    if (this.loading.isRunning.value) return;
+    this.#running = this.loading.run(async () => {
+      const closings = this.#closings;
       try {
         await this.#load(firstEvents);
         for (let passes = 0; !isDone() && passes < passesMax; passes++) {
-          if (!this.hasEarlier.value || !this.isOpen.value) break;
+          if (!this.hasEarlier.value || closings !== this.#closings) break;
           await this.#load(passedAtOnce);
         }
         this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
@@ -113,11 +122,14 @@ export class Activity {
         this.note.value = describeError(error);
       }
     });
+    await this.#running;
   }
 
   /** Loads what came before the earliest event, or the latest events. */
   async #load(limit: number): Promise<void> {
+    const closings = this.#closings;
     const events = await this.api.eventsBefore(this.#events.value.at(-1)?.seq, limit);
+    if (closings !== this.#closings) return;
     this.#merge(events);
     this.hasEarlier.value = this.#events.value.at(-1)?.seq !== 1 && events.length > 0;
   }

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { place } from "./address.ts";
 import { makeIdempotencyKey, type Plant, toRefusal } from "./api.ts";
 import { Form, TextField } from "./form.tsx";
+import { message, warn } from "./message.ts";
 import { Button, focus, Key, onEscape } from "./parts.tsx";
 import { api, garden } from "./state.ts";
 
@@ -94,9 +95,11 @@ async function add(): Promise<void> {
     garden.showAdded(plant);
     if (isAdding.value) form.focusOn("name");
   } catch (error) {
+    const advice = "It’s safe to add it again: it will be stored once.";
     // After a 5xx, the plant may be stored. A 429 says nothing about an earlier try.
     const status = toRefusal(error)?.status ?? 500;
     if (status < 500 && status !== 429) pendingKeys.delete(draftText);
-    form.fail(error, "It’s safe to add it again: it will be stored once.");
+    if (isAdding.value) form.fail(error, advice);
+    else warn(message`“${name}” may not have been added. ${[advice]}`, error);
   }
 }

@@ -16,7 +16,7 @@ import {
   question,
   undo,
 } from "./message.ts";
-import { Button, Checkbox, Dialog, focus, UndoButton } from "./parts.tsx";
+import { Button, Checkbox, Dialog, focus, isTyping, UndoButton } from "./parts.tsx";
 import { focusFirstRow, selectFocused } from "./plant-rows.tsx";
 import { Leaf, SignIn } from "./sign-in.tsx";
 import { exports, garden, imports, session, start } from "./state.ts";
@@ -86,7 +86,8 @@ function Page() {
         )}
       </footer>
       <p id="announcer" class="unseen" role="status">
-        {announcement.value}
+        {/* A new element each time, or the same words again would stay unsaid. */}
+        <span key={announcement.value.number}>{announcement.value.text}</span>
       </p>
       <Notices />
     </>
@@ -130,10 +131,10 @@ function KeysDialog() {
 function pressKey(event: KeyboardEvent): void {
   const { key, target, altKey, ctrlKey, metaKey } = event;
   const element = target instanceof Element ? target : document.body;
-  const isTyping = element.matches("input:not([type=checkbox]), textarea");
+  const isBusy = isTyping() || element.closest("#edit") !== null;
   const isBehind = document.querySelector("dialog:modal, :popover-open") !== null;
-  if (!session.isSignedIn.value || isTyping || isBehind || altKey || ctrlKey || metaKey) return;
-  const isElsewhere = !element.closest("#rows, .events, #edit, #add");
+  if (!session.isSignedIn.value || isBusy || isBehind || altKey || ctrlKey || metaKey) return;
+  const isElsewhere = !element.closest("#rows, .events, #add");
   const letter = keys.find((each) => each.act && each.key === key);
   const isLetterOn = areLettersOn.value && (!letter?.isWrite || garden.canWrite.value);
   if (key === "Escape") leave();

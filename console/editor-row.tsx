@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { describeFinding, type Finding } from "./editor.ts";
 import { TextField } from "./form.tsx";
-import { Button, focus, Key, onEscape } from "./parts.tsx";
+import { announce } from "./message.ts";
+import { Button, focus, isTyping, Key, onEscape } from "./parts.tsx";
 import { editor, garden } from "./state.ts";
 
 export function EditorRow() {
@@ -73,7 +74,11 @@ export function EditorRow() {
 /** Has the focus itself, so that Enter chooses neither of its buttons. */
 function Decision({ finding }: { finding: Finding }) {
   const { text, changes } = describeFinding(finding);
-  useLayoutEffect(() => focus("finding"), [finding]);
+  useLayoutEffect(() => {
+    // Somebody else may have deleted the plant at any moment.
+    if (finding.kind === "deleted" && isTyping()) announce(text);
+    else focus("finding");
+  }, [finding]);
   return (
     <div
       id="finding"

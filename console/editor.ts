@@ -98,8 +98,10 @@ export class Editor {
     const base = this.editing.value?.base;
     const event = events.findLast(({ plant }) => plant.id === base?.id);
     if (!base || !event) return;
+    const isBack = this.editing.value?.finding?.kind === "deleted";
     if (event.type === "plant.deleted") this.#ask({ kind: "deleted", event });
-    else if (!this.isTouched && !isSame(event.plant, base)) this.#edit(event.plant);
+    else if (!this.isTouched && (isBack || !isSame(event.plant, base))) this.#edit(event.plant);
+    else if (isBack) this.editing.value = { base };
   }
 
   close(): void {
@@ -153,7 +155,7 @@ export class Editor {
       this.garden.showSaved(before, saved, message`“${saved.name}” was saved.${[more]}`);
     } catch (error) {
       if (this.#id !== base.id) warn(message`“${mine.name}” may not have been saved.`, error);
-      else if (error instanceof Conflict) await this.#showConflict(base, error.theirs, "save");
+      else if (error instanceof Conflict) await this.#showConflict(base, mine, error, "save");
       else this.form.fail(error, retry);
     }
   }
@@ -166,7 +168,7 @@ export class Editor {
         this.#forget(plant.id);
         this.garden.showDeleted([plant]);
       } catch (error) {
-        if (error instanceof Conflict) await this.#showConflict(plant, error.theirs, "delete");
+        if (error instanceof Conflict) await this.#showConflict(plant, plant, error, "delete");
         else warn(message`“${plant.name}” may not have been deleted.`, error);
       }
     });
@@ -197,19 +199,28 @@ export class Editor {
   /** From now on, saving or deleting means their version, and no later one. */
   async #showConflict(
     base: Plant,
-    theirs: Plant | undefined,
+    mine: Plant,
+    conflict: Conflict,
     about: "save" | "delete",
   ): Promise<void> {
     const { id, name } = base;
+    const { theirs } = conflict;
+    const opened = this.#id;
     const event = await this.#findEvent(id, theirs ? "plant.replaced" : "plant.deleted");
     this.garden.showRead(id, theirs);
+    // Another row was opened meanwhile, or this one was left.
+    if (this.#id !== opened && (theirs || about === "save")) {
+      return warn(
+        message`“${name}” was not ${[about === "save" ? "saved" : "deleted"]}.`,
+        conflict,
+      );
+    }
     if (!theirs && about === "delete") {
       this.#forget(id);
       this.garden.target.value = { id, isFocused: true };
       return notify(message`“${name}” had already been deleted. ${describeWho(event, "deleted")}`);
     }
     if (!theirs) return this.#ask({ kind: "deleted", event });
-    const mine = about === "save" ? this.#read(base) : base;
     const untouched = editedFields.filter((field) => mine[field] === base[field]);
     batch(() => {
       this.#id = id;

@@ -75,7 +75,7 @@ function sendOnEnter(event: TargetedKeyboardEvent<HTMLTextAreaElement>): void {
 }
 
 export function TextField(props: TextFieldProps) {
-  const { form, field, label, isLong, isOptional, ...rest } = props;
+  const { form, field, label, isLong, isOptional, readOnly, ...rest } = props;
   const id = `${form.prefix}-${field}`;
   const error = form.errors.value[field];
   const change = (text: string) => {
@@ -85,6 +85,8 @@ export function TextField(props: TextFieldProps) {
   const attributes = {
     ...rest,
     id,
+    // The response would end what is typed until then.
+    readOnly: readOnly || form.sending.isRunning.value,
     required: !isOptional,
     value: form.values.value[field],
     onInput: onText(change),

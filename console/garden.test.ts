@@ -45,7 +45,7 @@ describe("a list", () => {
 
     expect(shownNames()).toEqual(["Fern", "Tree fern"]);
     expect(note()).toBe("2 plants with “fern”");
-    expect(toText(announcement.value)).toBe("2 plants with “fern”");
+    expect(toText(announcement.value.text)).toBe("2 plants with “fern”");
   });
 
   test("can be of plants with a tag", async () => {

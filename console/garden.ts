@@ -17,7 +17,7 @@ import {
   type Summary,
 } from "./api.ts";
 import { countAfter, type PlantChange } from "./counts.ts";
-import { announcement, type Message, message, notify, offerUndo, warn } from "./message.ts";
+import { announce, type Message, message, notify, offerUndo, warn } from "./message.ts";
 import { isSameQuery, type SortedQuery, sortedMax, toOrder } from "./order.ts";
 import { PlantList, type View } from "./plant-list.ts";
 import { countPlants, describeList, describePlants, isFiltered } from "./words.ts";
@@ -62,6 +62,8 @@ export class Garden {
   view: () => View = () => ({ first: 0, last: Number.POSITIVE_INFINITY });
   /** Called with the last event before the list was first loaded. */
   onOpened: (lastEvent: number | undefined) => void = () => {};
+  /** Called with what this page has changed. */
+  onChanged: (changes: readonly PlantChange[]) => void = () => {};
 
   #loading: AbortController | undefined;
   #countedAtMs = 0;
@@ -143,8 +145,8 @@ export class Garden {
       this.list.value = list;
     });
     if (list.size < pageSize) void this.loadMore();
-    if (!list.isLoaded) return;
-    announcement.value = describeList(list, this.summary.value);
+    // What a refresh follows is announced already.
+    if (list.isLoaded && limit === pageSize) announce(describeList(list, this.summary.value));
   }
 
   /** All plants, if the list is to be sorted and has few enough of them. Otherwise the first page. */
@@ -221,6 +223,7 @@ export class Garden {
       this.#countEvents(events);
       this.fresh.value = new Set(this.list.value.follow(events, this.view()));
     });
+    for (const { plant } of events) this.#before.delete(plant.id);
     if (events.length > 0) this.recount(false);
   }
 
@@ -291,8 +294,9 @@ export class Garden {
       try {
         await this.api.deleteShown(plant);
       } catch (error) {
-        if (error instanceof Conflict) return void notify(describeKept(plant));
-        throw error;
+        if (!(error instanceof Conflict)) throw error;
+        // It may have been deleted when this was tried before.
+        if (error.theirs) return void notify(describeKept(plant));
       }
       this.#update([{ before: plant }]);
       return message`“${plant.name}” was deleted again.`;
@@ -373,12 +377,14 @@ export class Garden {
   #update(changes: readonly PlantChange[]): void {
     const plants = changes.flatMap(({ after }) => after ?? []);
     const gone = changes.flatMap(({ before, after }) => (after ? [] : (before ?? [])));
+    const hasEvents = this.summary.value?.me.lastEvent !== undefined;
     for (const { before, after } of changes) {
-      if (before && after) this.#before.set(before.id, before);
+      if (hasEvents && before && after) this.#before.set(before.id, before);
     }
     batch(() => {
       this.#count(changes);
       this.list.value.put(plants, gone);
+      this.onChanged(changes);
     });
     this.recount();
   }

@@ -1,5 +1,5 @@
 /** The card of an import: what a file looks like, what would happen, progress, what happened. */
-import { useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Change } from "../client/files/comparison.ts";
 import type { Line, RefusedRow, ValidRow } from "../client/files/rows.ts";
@@ -93,8 +93,10 @@ function renderBody(card: Card) {
   }
 }
 
+/** Rows that somebody types or pastes. They stay until they are sent. */
+const text = signal("");
+
 function Formats() {
-  const text = useSignal("");
   return (
     <>
       <p>
@@ -172,14 +174,17 @@ function Plan({ card }: { card: Preview }) {
         />
       )}
       <div class="actions">
-        {label && (
-          <Button id="import-next" class="primary" onClick={() => imports.send()} label={label} />
-        )}
+        {label && <Button id="import-next" class="primary" onClick={send} label={label} />}
         <Button id={label ? undefined : "import-next"} onClick={close} label="Cancel" />
       </div>
       <Problems rows={refused} />
     </>
   );
+}
+
+function send(): void {
+  text.value = "";
+  void imports.send();
 }
 
 interface ChoiceProps {

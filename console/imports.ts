@@ -15,7 +15,7 @@ import { describeError } from "./api.ts";
 import type { Garden } from "./garden.ts";
 import type { ImportUndo } from "./import-undo.ts";
 import { loadFiles } from "./load-files.ts";
-import { announcement, type Message, message, offerUndo, type UndoStep } from "./message.ts";
+import { announce, type Message, message, offerUndo, type UndoStep } from "./message.ts";
 import { describeBounds } from "./words.ts";
 
 const progressMs = 100;
@@ -190,7 +190,7 @@ export class Imports {
       // The page says it in one place.
       if (card?.kind !== "result" || card.undo !== step) return text;
       this.card.value = { kind: "result", title, note: text };
-      announcement.value = text;
+      announce(text);
       return undefined;
     });
     return step;
@@ -212,7 +212,7 @@ export class Imports {
     showProgress("");
     const showStopping = () => {
       showProgress(stopping);
-      announcement.value = stopping;
+      announce(stopping);
     };
     stop.asked.addEventListener("abort", showStopping);
     const card = await work(showProgress, stop).catch((error): ImportCard => {
@@ -220,7 +220,7 @@ export class Imports {
     });
     stop.asked.removeEventListener("abort", showStopping);
     this.card.value = card;
-    if ("note" in card) announcement.value = card.note;
+    if ("note" in card) announce(card.note);
   }
 }
 

@@ -27,7 +27,11 @@ function cut(name: string): string {
 }
 
 /** What screen readers say of changes that others can see. */
-export const announcement = signal<Message>("");
+export const announcement = signal<{ text: Message; number: number }>({ text: "", number: 0 });
+
+export function announce(text: Message): void {
+  announcement.value = { text, number: announcement.value.number + 1 };
+}
 
 /** The message at the foot of the page. */
 export const notice = signal<{ text: Message; isTrouble: boolean } | undefined>();
@@ -37,7 +41,7 @@ let noticeTimer: ReturnType<typeof setTimeout> | undefined;
 export function notify(text: Message, isTrouble = false): void {
   hideNotice();
   notice.value = { text, isTrouble };
-  announcement.value = text;
+  announce(text);
   if (!isTrouble) noticeTimer = setTimeout(hideNotice, noticeMs);
 }
 
@@ -103,7 +107,7 @@ export function offerUndo(text: Message, run: UndoStep["run"]): UndoStep {
   const step = { text, run };
   steps.value = [...steps.value, step];
   isUndoShown.value = true;
-  announcement.value = text;
+  announce(text);
   return step;
 }
 

@@ -8,6 +8,11 @@ export function focus(id: string): void {
   document.getElementById(id)?.focus({ preventScroll: true });
 }
 
+/** Then the focus stays where it is, unless somebody has asked to go elsewhere. */
+export function isTyping(): boolean {
+  return document.activeElement?.matches("input:not([type=checkbox]), textarea") ?? false;
+}
+
 /** Once the page shows what has just changed. */
 export function focusSoon(id: string): void {
   queueMicrotask(() => document.getElementById(id)?.focus());

@@ -23,6 +23,7 @@ export class PlantList {
   readonly #hasWords: (plant: Plant) => boolean;
   readonly #plants = signal<readonly ListedPlant[]>([]);
   readonly #waiting = signal<readonly Plant[]>([]);
+  readonly #byId = computed(() => new Map(this.plants.map((plant) => [plant.id, plant])));
   readonly #gone = computed(() => this.plants.filter((plant) => plant.goneBecause).length);
   readonly #loaded = signal<Pick<Page, "next"> | undefined>();
   readonly #order: Signal<Order>;
@@ -77,7 +78,7 @@ export class PlantList {
   }
 
   find(id: bigint): ListedPlant | undefined {
-    return this.plants.find((plant) => plant.id === id);
+    return this.#byId.value.get(id);
   }
 
   /** Plants already here stay as they are. */

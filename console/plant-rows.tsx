@@ -9,7 +9,7 @@ import type { Whole } from "../client/types.ts";
 import { AddForm, closeAdd, isAdding } from "./add-form.tsx";
 import { go } from "./address.ts";
 import { EditorRow } from "./editor-row.tsx";
-import { focus } from "./parts.tsx";
+import { focus, isTyping } from "./parts.tsx";
 import type { ListedPlant } from "./plant-list.ts";
 import { editor, garden, selection } from "./state.ts";
 import { TableHead } from "./table-head.tsx";
@@ -59,6 +59,7 @@ function focusRow(index: number): void {
 
 /** Focuses the first row in view. */
 export function focusFirstRow(): void {
+  (document.activeElement as HTMLElement | null)?.blur();
   focusRow(Math.max(0, Math.ceil(rowsAbove(viewTop()))));
 }
 
@@ -272,9 +273,13 @@ function follow(plants: readonly ListedPlant[]): void {
   const { id, index = -1, isFocused, isTop } = garden.target.peek() ?? {};
   const place = id === undefined ? index : plants.findIndex((plant) => plant.id === id);
   const row = Math.min(place, plants.length - 1);
+  if (isFocused && isTyping()) {
+    garden.target.value = undefined;
+    return;
+  }
   if (isTop) scrollTo({ top: 0, behavior: "instant" });
   if (row >= 0) scrollToRow(row);
-  const control = `#rows [aria-rowindex="${row + 2}"] .opener`;
+  const control = `#rows [aria-rowindex="${row + 2}"] :is(.opener, #edit-name)`;
   const found = document.querySelector<HTMLElement>(row < 0 ? "#garden-title" : control);
   if (isFocused) found?.focus({ preventScroll: true });
   if (found || !isFocused) garden.target.value = undefined;

@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { renderCount } from "../src/shared/text.ts";
 import { isRefused, isSame, type Plant, pageSize, pageSizeMax } from "./api.ts";
+import type { PlantChange } from "./counts.ts";
 import type { Garden } from "./garden.ts";
 import { confirm, message, notify, offerUndo, Task, warn } from "./message.ts";
 import type { ListedPlant } from "./plant-list.ts";
@@ -41,6 +42,25 @@ export class Selection {
       return JSON.stringify([tag, q]);
     });
     shown.subscribe(() => this.clear());
+    garden.onChanged = (changes) => this.#follow(changes);
+  }
+
+  /** After changes that this page made. */
+  #follow(changes: readonly PlantChange[]): void {
+    const selected = new Map(this.plants.value);
+    for (const { before, after } of changes) {
+      if (!before || !selected.has(before.id)) continue;
+      if (after) selected.set(after.id, after);
+      else selected.delete(before.id);
+    }
+    this.plants.value = selected;
+  }
+
+  /** The selected plants, as the page shows them now. */
+  listShown(): readonly Plant[] {
+    const { plants } = this.garden.list.value;
+    const shown = new Map(plants.map((plant) => [plant.id, plant]));
+    return [...this.plants.value.values()].map((plant) => shown.get(plant.id) ?? plant);
   }
 
   has({ id }: Pick<Plant, "id">): boolean {
@@ -119,9 +139,7 @@ export class Selection {
   /** Gives all selected plants the same tag. */
   async changeTag(tag: string): Promise<void> {
     // Somebody else may have changed tags since they were selected.
-    const now = new Map(this.garden.list.value.plants.map((plant) => [plant.id, plant]));
-    const selected = [...this.plants.value.values()].map((plant) => now.get(plant.id) ?? plant);
-    const others = selected.filter((plant) => plant.tag !== tag);
+    const others = this.listShown().filter((plant) => plant.tag !== tag);
     if (others.length === 0) return notify("All of these plants have this tag already.");
     const verb = tag === "" ? "Remove the tag of" : "Move";
     const { done, unknown } = await this.#change(verb, others, (change) =>
@@ -180,7 +198,7 @@ export class Selection {
   ): Promise<Change> {
     const change = new Change();
     const { done } = change;
-    if (!(await this.#confirm(verb))) return change;
+    if (!(await this.#confirm(verb, plants.length))) return change;
     await this.changing.run(async () => {
       try {
         await work(change);
@@ -198,11 +216,11 @@ export class Selection {
     return change;
   }
 
-  async #confirm(verb: string): Promise<boolean> {
-    const size = this.size.value;
-    if (size <= unconfirmedMax) return true;
-    const plants = renderCount(size, "plant");
-    const isWhole = this.isAll.value && !isFiltered(this.garden.list.value.query);
+  async #confirm(verb: string, count: number): Promise<boolean> {
+    if (count <= unconfirmedMax) return true;
+    const plants = renderCount(count, "plant");
+    const isEach = this.isAll.value && count === this.size.value;
+    const isWhole = isEach && !isFiltered(this.garden.list.value.query);
     const title = isWhole ? `${verb} the whole garden?` : `${verb} ${plants}?`;
     return confirm(title, undoable, `${verb} ${plants}`);
   }

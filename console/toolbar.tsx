@@ -9,7 +9,7 @@ import { download } from "./file-input.tsx";
 import { Button, Dialog, focus, onEscape, onText } from "./parts.tsx";
 import { focusFirstRow } from "./plant-rows.tsx";
 import { isNarrow, isWide } from "./screen.ts";
-import { exports, garden, imports, selection } from "./state.ts";
+import { exports, garden, imports, selection, session } from "./state.ts";
 import { isFiltered } from "./words.ts";
 
 /** How long somebody who types pauses before the service searches. */
@@ -144,7 +144,7 @@ function MoreActions() {
         id="more"
         class="card dialog more"
         aria-label="More actions"
-        isOpen={isOpen.value}
+        isOpen={isOpen.value && session.isSignedIn.value}
         onLeave={setOpen(false)}
         onClick={setOpen(false)}>
         <OtherActions />
@@ -207,7 +207,7 @@ function SelectionBar() {
       <Button
         id="export-selected"
         disabled={exports.running.value !== undefined}
-        onClick={() => exports.export(download, [...selection.plants.value.values()])}
+        onClick={() => exports.export(download, selection.listShown())}
         label="Export"
       />
       <Button
