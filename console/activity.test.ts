@@ -60,8 +60,23 @@ function makeActivity(...happenings: readonly Omit<PlantEvent, "seq">[]) {
       );
       return `${user} ${verb} ${number}: ${newest.join(", ")}`;
     });
-  return { activity, lines, requestedLimits };
+  const addLater = (happening: Omit<PlantEvent, "seq">) => {
+    events.push({ ...happening, seq: events.length + 1 });
+  };
+  return { activity, lines, requestedLimits, addLater };
 }
+
+test("an activity that is closed while it loads begins anew", async () => {
+  const { activity, lines, addLater } = makeActivity(createdBy("bob", { id: 1, name: "Fern" }));
+
+  const opening = activity.open();
+  activity.close();
+  addLater(createdBy("carol", { id: 2, name: "Ivy" }));
+  await activity.open();
+  await opening;
+
+  expect(lines()).toEqual(["carol added 1: Ivy", "bob added 1: Fern"]);
+});
 
 describe("an activity", () => {
   test("has a line for what one user did in a row, with the newest plant first", async () => {

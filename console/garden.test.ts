@@ -254,6 +254,23 @@ describe("an undo", () => {
     expect(await stored()).toEqual([{ name: "Fern", tag: "" }]);
   });
 
+  test("of an addition succeeds the second time if only its response was lost", async () => {
+    const { api, garden, stored } = await openGarden([]);
+    garden.showAdded(await api.create({ name: "Fern" }));
+    const deleteShown = api.deleteShown.bind(api);
+    using losing = spyOn(api, "deleteShown").mockImplementation(async (plant) => {
+      await deleteShown(plant);
+      throw new Error("lost");
+    });
+
+    await undo();
+    losing.mockRestore();
+    await undo();
+
+    expect(shownNotice()).toBe("“Fern” was deleted again.");
+    expect(await stored()).toEqual([]);
+  });
+
   test("leaves an added plant as it is if somebody has changed it since", async () => {
     const { api, garden, stored } = await openGarden([]);
     garden.showAdded(await api.create({ name: "Fern" }));
@@ -334,6 +351,25 @@ describe("selected plants", () => {
     };
     return { ...opened, selection, select };
   }
+
+  test("follow what the page does to one of them", async () => {
+    const { api, garden, selection, select } = await openSelection([
+      { name: "Fern" },
+      { name: "Ivy" },
+    ]);
+    select("Fern", "Ivy");
+    const [fern, ivy] = garden.list.value.plants;
+    if (!fern || !ivy) throw new Error("They aren't listed.");
+
+    const saved = await api.save(fern, { ...fern, name: "Royal fern" });
+    garden.showSaved(fern, saved, "Saved.");
+    await api.deleteShown(ivy);
+    garden.showDeleted([ivy]);
+
+    expect(selection.listShown()).toEqual([{ id: 1n, name: "Royal fern", tag: "" }]);
+    await selection.delete();
+    expect(nextUndoText()).toBe("“Royal fern” was deleted.");
+  });
 
   test("are deleted together, except for those that somebody else changed", async () => {
     const { api, selection, select, stored } = await openSelection([

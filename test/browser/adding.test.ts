@@ -118,6 +118,25 @@ testPage(
 );
 
 testPage(
+  "a plant that can't be added says so even if the form was closed",
+  { plants: [{ name: "Fern" }] },
+  async ({ page }) => {
+    await page.click("#open-add");
+    const failing = Promise.withResolvers<void>();
+    await page.route("**/plants", async (route) => {
+      await failing.promise;
+      await route.abort();
+    });
+    await add(page, "Acer");
+    await page.click("#close-add");
+    failing.resolve();
+
+    await page.waitForSelector("#notice:has-text('“Acer” may not have been added.')");
+    await page.unroute("**/plants");
+  },
+);
+
+testPage(
   "adding a plant again after its response was lost stores it once",
   {},
   async ({ page, storedNames }) => {

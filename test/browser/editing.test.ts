@@ -250,6 +250,51 @@ testPage(
 );
 
 testPage(
+  "somebody who searches isn't interrupted when the opened plant is deleted",
+  { plants: [{ name: "Fern" }, { name: "Ivy" }] },
+  async ({ page, store }) => {
+    await openEditor(page, "Fern");
+    await page.focus("#filter");
+
+    await store.delete(1);
+    await page.waitForSelector("#finding:has-text(' deleted it (')");
+    await page.keyboard.type("zinnia");
+
+    expect(await page.inputValue("#filter")).toBe("zinnia");
+  },
+);
+
+testPage(
+  "a plant that was deleted and is back again can be edited as before",
+  { plants: [{ name: "Fern" }, { name: "Ivy" }] },
+  async ({ page, store, storedNames }) => {
+    await openEditor(page, "Fern");
+    await page.fill("#edit-name", "Tree fern");
+    await store.delete(1);
+    await page.waitForSelector("#finding:has-text(' deleted it (')");
+
+    await store.put(1, { name: "Fern" });
+    await page.click("#edit-save");
+
+    await page.waitForSelector("#undo:has-text('“Tree fern” was saved.')");
+    expect(await storedNames()).toEqual(["Tree fern", "Ivy"]);
+  },
+);
+
+testPage(
+  "an opened row is where arrow keys lead, and it doesn't hold the list",
+  { plants: [{ name: "Fern" }, { name: "Ivy" }] },
+  async ({ page }) => {
+    await openEditor(page, "Fern");
+
+    await page.focus("#filter");
+    await page.keyboard.press("ArrowDown");
+
+    await page.waitForSelector("#edit-name:focus");
+  },
+);
+
+testPage(
   "a plant that was deleted during an edit can be added again with its id",
   { plants: [{ name: "Fern" }, { name: "Ivy" }] },
   async ({ page, store, storedNames }) => {

@@ -14,6 +14,18 @@ async function paste(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Control+v");
 }
 
+testPage("typed rows are still there after an error in them", {}, async ({ page }) => {
+  await page.click("#open-import");
+  await page.fill("#import-text", "id,name\nx,Fern");
+  await page.click("#import-typed");
+  await page.waitForSelector("#import-note:has-text('1 of 1 row is invalid')");
+  await page.click("#import-next:text-is('Close')");
+
+  await page.click("#open-import");
+
+  expect(await page.inputValue("#import-text")).toBe("id,name\nx,Fern");
+});
+
 testPage(
   "a chosen file is previewed, and nothing is sent yet",
   { plants: [{ name: "Acer", tag: "hall" }, { name: "Betula" }] },

@@ -78,6 +78,20 @@ testPage(
 );
 
 testPage(
+  "a token can be typed if the last one was revoked while a dialog was open",
+  { viewport: { width: 700, height: 800 } },
+  async ({ page, service, user }) => {
+    await page.click("#open-activity");
+    await page.waitForSelector("#activity[open]");
+
+    await revokeTokens(service, user);
+    await page.waitForSelector("#sign-in-reason:has-text('expired or was revoked')");
+
+    await signIn(page, (await makeClient(service, { user: "carol", garden: user })).token);
+  },
+);
+
+testPage(
   "after signing out, the next user finds nothing of what was typed",
   {},
   async ({ page, service }) => {
