@@ -7,6 +7,22 @@ const issuer = startIssuer();
 const key = await issuer.makeKey();
 afterAll(() => issuer.stop());
 
+describe("a rate limit of a hundred requests a day", () => {
+  const { call, fetch } = openGarden("SQLite", {
+    usage: { rate: { requests: 100, windowSeconds: 86_400 }, plantsMax: undefined },
+  });
+
+  test("doesn't decide when to open one more stream than a token may have", async () => {
+    const asStream = { Accept: "text/event-stream" };
+    const open = () => fetch("GET /events", undefined, asStream);
+    const streams = await Promise.all(Array.from({ length: 64 }, open));
+
+    const { headers } = await call("GET /events", 429, undefined, asStream);
+    expect(headers.get("Retry-After")).toBe("1");
+    await Promise.all(streams.map(({ body }) => body?.cancel()));
+  });
+});
+
 describe("a rate limit of five requests a day", () => {
   const garden = openGarden("SQLite", {
     jwt: issuer.trust,
