@@ -41,7 +41,8 @@ export async function startPostgres(flags: readonly string[] = [], place: Server
   );
   const output = shell.stdout.getReader();
   const text = new TextDecoder().decode((await output.read()).value).trim();
-  const [port, pid, folder] = text.split(" ");
+  const [port, pid, ...words] = text.split(" ");
+  const folder = words.join(" ");
   if (text.startsWith("failed:") || !port || !pid || !folder) {
     throw new Error(`PostgreSQL did not start${text.replace("failed", "")}`);
   }

@@ -24,7 +24,12 @@ import { expectRefusal, type Refusal } from "./expect-refusal.ts";
 
 const folder = makeTemporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);
-const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
+/** A copy, because the path of this project may have a space, which ends a command's word. */
+const certificate = (name: string) => {
+  const copy = inFolder(name);
+  copyFileSync(join(import.meta.dir, "../certificates", name), copy);
+  return copy;
+};
 
 /** It doesn't exist, and no command here makes it. */
 const newFile = inFolder("new.db");
