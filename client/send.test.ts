@@ -55,6 +55,18 @@ test("no pause between two tries is longer than 5 seconds", async () => {
   expect(Math.max(...pausesMs)).toBeLessThanOrEqual(5_000);
 });
 
+test("a deadline starts over after a 429 if the client may wait for the rate limit without end", async () => {
+  const store = openStore(limitOnce("500"), {
+    deadlineMs: 400_000,
+    retryAfterMsMax: 600_000,
+    limitedRetries: Number.POSITIVE_INFINITY,
+  });
+
+  await store.delete(1);
+
+  expect(Math.max(...pausesMs)).toBeGreaterThan(500_000);
+});
+
 test("the client waits as many seconds as it is asked to", async () => {
   await openStore(limitOnce("7")).delete(1);
 

@@ -71,7 +71,7 @@ export async function send(request: ClientRequest, policy: RetryPolicy): Promise
     const retryAfterMs = readRetryAfter(response?.headers) ?? 0;
     const pauseMs = retryAfterMs + chooseBackoff(tries);
     const isRetried = !response || retriedStatuses.includes(response.status);
-    // If it may wait for the rate limit as often as it takes, each wait is as good as a new start.
+    // A limited request did nothing. If it may wait without end, its deadline starts over.
     if (isLimited && retriesLeft === Number.POSITIVE_INFINITY) {
       endMs = performance.now() + pauseMs + policy.deadlineMs;
     }

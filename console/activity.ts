@@ -117,6 +117,7 @@ export class Activity {
           if (!this.hasEarlier.value || closings !== this.#closings) break;
           await this.#load(passedAtOnce);
         }
+        if (closings !== this.#closings) return;
         this.note.value = this.#events.value.length === 0 ? "Nothing has happened lately." : "";
       } catch (error) {
         this.note.value = describeError(error);

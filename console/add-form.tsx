@@ -95,11 +95,11 @@ async function add(): Promise<void> {
     garden.showAdded(plant);
     if (isAdding.value) form.focusOn("name");
   } catch (error) {
-    const advice = "It’s safe to add it again: it will be stored once.";
     // After a 5xx, the plant may be stored. A 429 says nothing about an earlier try.
     const status = toRefusal(error)?.status ?? 500;
     if (status < 500 && status !== 429) pendingKeys.delete(draftText);
-    if (isAdding.value) form.fail(error, advice);
-    else warn(message`“${name}” may not have been added. ${[advice]}`, error);
+    const isShown = isAdding.value && JSON.stringify(form.values.value) === draftText;
+    if (isShown) form.fail(error, "It’s safe to add it again: it will be stored once.");
+    else warn(message`“${name}” may not have been added.`, error);
   }
 }

@@ -131,6 +131,7 @@ function KeysDialog() {
 function pressKey(event: KeyboardEvent): void {
   const { key, target, altKey, ctrlKey, metaKey } = event;
   const element = target instanceof Element ? target : document.body;
+  // In the row that is edited, letters run no commands, even while it asks something.
   const isBusy = isTyping() || element.closest("#edit") !== null;
   const isBehind = document.querySelector("dialog:modal, :popover-open") !== null;
   if (!session.isSignedIn.value || isBusy || isBehind || altKey || ctrlKey || metaKey) return;

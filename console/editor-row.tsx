@@ -75,7 +75,7 @@ export function EditorRow() {
 function Decision({ finding }: { finding: Finding }) {
   const { text, changes } = describeFinding(finding);
   useLayoutEffect(() => {
-    // Somebody else may have deleted the plant at any moment.
+    // Others can delete the plant at any moment, while somebody types.
     if (finding.kind === "deleted" && isTyping()) announce(text);
     else focus("finding");
   }, [finding]);

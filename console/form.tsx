@@ -85,7 +85,7 @@ export function TextField(props: TextFieldProps) {
   const attributes = {
     ...rest,
     id,
-    // The response would end what is typed until then.
+    // Once the response comes, what was typed until then would be lost.
     readOnly: readOnly || form.sending.isRunning.value,
     required: !isOptional,
     value: form.values.value[field],

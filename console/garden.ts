@@ -135,7 +135,8 @@ export class Garden {
     if (this.summary.value && this.summary.value.me.lastEvent === undefined) this.recount();
     if (!(await this.#load(list, (signal) => this.#readFirst(list, limit, signal)))) return;
     const isRefresh = isSameQuery(query, this.list.value.query);
-    if (isRefresh && list.error.value !== undefined && list !== this.list.value) {
+    const isReload = isRefresh && list !== this.list.value;
+    if (isReload && list.error.value !== undefined) {
       this.query.value = this.list.value.query;
       return warn("The list couldn’t be refreshed.", list.error.value);
     }
@@ -145,8 +146,8 @@ export class Garden {
       this.list.value = list;
     });
     if (list.size < pageSize) void this.loadMore();
-    // What a refresh follows is announced already.
-    if (list.isLoaded && limit === pageSize) announce(describeList(list, this.summary.value));
+    // It's loaded again after something that has been announced.
+    if (list.isLoaded && !isReload) announce(describeList(list, this.summary.value));
   }
 
   /** All plants, if the list is to be sorted and has few enough of them. Otherwise the first page. */

@@ -93,8 +93,8 @@ function renderBody(card: Card) {
   }
 }
 
-/** Rows that somebody types or pastes. They stay until they are sent. */
-const text = signal("");
+/** What somebody types or pastes as rows. It stays until an import is sent. */
+const typedRows = signal("");
 
 function Formats() {
   return (
@@ -112,9 +112,9 @@ function Formats() {
           <textarea
             id="import-text"
             rows={4}
-            value={text.value}
+            value={typedRows.value}
             onInput={onText((typed) => {
-              text.value = typed;
+              typedRows.value = typed;
             })}
           />
         </div>
@@ -122,11 +122,11 @@ function Formats() {
       <div class="actions">
         <Button id="import-next" class="primary" onClick={chooseFile} label="Choose a file" />
         <Button id="import-sample" onClick={downloadSample} label="Download this sample" />
-        {text.value.trim() !== "" && (
+        {typedRows.value.trim() !== "" && (
           <Button
             id="import-typed"
             class="primary"
-            onClick={() => imports.previewText(text.value)}
+            onClick={() => imports.previewText(typedRows.value)}
             label="Continue"
           />
         )}
@@ -183,7 +183,7 @@ function Plan({ card }: { card: Preview }) {
 }
 
 function send(): void {
-  text.value = "";
+  typedRows.value = "";
   void imports.send();
 }
 

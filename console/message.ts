@@ -26,7 +26,7 @@ function cut(name: string): string {
   return characters.length <= nameMax ? name : `${characters.slice(0, nameMax - 1).join("")}…`;
 }
 
-/** What screen readers say of changes that others can see. */
+/** What screen readers say of changes that others can see. The number makes the same text new. */
 export const announcement = signal<{ text: Message; number: number }>({ text: "", number: 0 });
 
 export function announce(text: Message): void {

@@ -8,7 +8,7 @@ export function focus(id: string): void {
   document.getElementById(id)?.focus({ preventScroll: true });
 }
 
-/** Then the focus stays where it is, unless somebody has asked to go elsewhere. */
+/** Whether keys go into a text. Then the focus stays there, unless somebody asks to go elsewhere. */
 export function isTyping(): boolean {
   return document.activeElement?.matches("input:not([type=checkbox]), textarea") ?? false;
 }

@@ -57,7 +57,7 @@ function focusRow(index: number): void {
   garden.target.value = { index, isFocused: true };
 }
 
-/** Focuses the first row in view. */
+/** Focuses the first row in view, even from a field. */
 export function focusFirstRow(): void {
   (document.activeElement as HTMLElement | null)?.blur();
   focusRow(Math.max(0, Math.ceil(rowsAbove(viewTop()))));
@@ -273,6 +273,7 @@ function follow(plants: readonly ListedPlant[]): void {
   const { id, index = -1, isFocused, isTop } = garden.target.peek() ?? {};
   const place = id === undefined ? index : plants.findIndex((plant) => plant.id === id);
   const row = Math.min(place, plants.length - 1);
+  // Nobody who types is led away.
   if (isFocused && isTyping()) {
     garden.target.value = undefined;
     return;

@@ -76,9 +76,10 @@ function describeTag(tag: string): Message[] {
 
 export function describeNoMatch({ tag, q }: Query): Message {
   if (q === undefined) return "No plant has this tag.";
-  if (tag === undefined && toId(q) !== undefined)
-    return message`No name or tag has “${q}”, and no plant has this id.`;
-  if (tag === undefined) return message`No name or tag has “${q}”.`;
+  if (tag === undefined) {
+    const andNoId = toId(q) === undefined ? "" : ", and no plant has this id";
+    return message`No name or tag has “${q}”${[andNoId]}.`;
+  }
   return message`No plant ${describeTag(tag)} has “${q}” in its name.`;
 }
 

@@ -8,7 +8,7 @@ import { renderCount } from "../../src/shared/text.ts";
 import type { Plant, PlantDraft, PlantField } from "../plant-store.ts";
 import { renderPlant } from "./renderer.ts";
 import type { Format, PlantUpdate, RefusedRow, ValidRow } from "./rows.ts";
-import { cellKey, dayKey, dayKeysOfDate, isComputable, isSameCell } from "./spreadsheet.ts";
+import { cellKey, dayKeys, dayKeysOfDate, isComputable, isSameCell } from "./spreadsheet.ts";
 
 type UpdateRow = ValidRow<PlantUpdate>;
 type Content = Readonly<Record<PlantField, string>>;
@@ -33,15 +33,13 @@ export class Comparison {
   /** Doubtful ones first. */
   readonly changes: Change[] = [];
   readonly refused: RefusedRow[] = [];
-  /** Rows without ids that are plants of the garden, in no order. They are `unchanged`, too. */
-  readonly alreadyHere: UpdateRow[] = [];
   /** Rows whose plants are as the file has them. */
   unchanged = 0;
   /** Rows that no plant has been found for, by their ids. */
   readonly #byId = new Map<bigint, UpdateRow>();
   /**
    * Rows without ids, by name and tag, or by name if they have no tag. The last one first. A row with
-   * a date is there several times.
+   * a date has several keys, so it may be here after its plant was found.
    */
   readonly #byContent = new Map<string, UpdateRow[]>();
   /** Rows without ids that a plant was found for. */
@@ -72,6 +70,11 @@ export class Comparison {
   /** Rows that will add a plant with an id that the file chose. */
   get addedWithIds(): number {
     return this.added.filter(({ draft }) => draft.id !== undefined).length;
+  }
+
+  /** Rows without ids that are plants of the garden, in no order. They are `unchanged`, too. */
+  get alreadyHere(): readonly UpdateRow[] {
+    return [...this.#found];
   }
 
   get doubtful(): number {
@@ -127,15 +130,12 @@ export class Comparison {
    * only a plant with that tag is theirs.
    */
   #standFor({ name, tag }: Content): boolean {
-    const dayOf = (text: string) => dayKey(text) ?? [];
-    for (const key of [
-      ...this.#keysOf(name, tag, dayOf),
-      ...this.#keysOf(name, undefined, dayOf),
-    ]) {
+    const withTag = this.#keysOf(name, tag, dayKeys);
+    const withoutTag = this.#keysOf(name, undefined, dayKeys);
+    for (const key of [...withTag, ...withoutTag]) {
       const row = this.#takeRow(key);
       if (!row) continue;
       this.#found.add(row);
-      this.alreadyHere.push(row);
       return true;
     }
     return false;
@@ -149,14 +149,14 @@ export class Comparison {
     return row;
   }
 
-  /** Of each text, what it is, and the days that it may be. The first key is the text's own. */
+  /** One key, and more if the name or the tag may be a day. */
   #keysOf(
     name: string,
     tag: string | undefined,
-    daysOf: (text: string) => string | readonly string[],
+    daysOf: (text: string) => readonly string[],
   ): string[] {
     if (!this.#isSheet) return [JSON.stringify([name, tag])];
-    const keysOf = (text: string) => [cellKey(text), ...[daysOf(text)].flat()];
+    const keysOf = (text: string) => [cellKey(text), ...daysOf(text)];
     const tags = tag === undefined ? [undefined] : keysOf(tag);
     return keysOf(name).flatMap((each) => tags.map((other) => JSON.stringify([each, other])));
   }

@@ -14,8 +14,7 @@ export function cellKey(text: string): string {
 /** Whether a spreadsheet writes `after` for `before`, so that nobody has to have edited it. */
 export function isSameCell(before: string, after: string): boolean {
   if (before === after || cellKey(before) === cellKey(after)) return true;
-  const day = dayKey(before);
-  return day !== undefined && dayKeysOfDate(after).includes(day);
+  return dayKeys(before).some((day) => dayKeysOfDate(after).includes(day));
 }
 
 const words = /\p{L}+/gu;
@@ -84,11 +83,11 @@ function readSum(text: string): string | undefined {
 }
 
 /** The key of a day and a month, which spreadsheets give a year: `1/2` becomes `01/02/2026`. */
-export function dayKey(text: string): string | undefined {
-  return /^\d{1,2}([/.-])\d{1,2}\1?$/.test(text) ? toDayKey(toNumbers(text)) : undefined;
+export function dayKeys(text: string): string[] {
+  return /^\d{1,2}([/.-])\d{1,2}\1?$/.test(text) ? [toDayKey(toNumbers(text))] : [];
 }
 
-/** The keys of the days that may have become this date: it begins or ends with its year. */
+/** The keys of the days that a spreadsheet may have made this date of. Its year is first or last. */
 export function dayKeysOfDate(text: string): string[] {
   if (!/^\d+[/.-]\d+[/.-]\d+$/.test(text)) return [];
   const numbers = toNumbers(text);

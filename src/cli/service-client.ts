@@ -49,7 +49,7 @@ const hasty: Patience = { retries: 2, deadlineMs: 30_000 };
 
 /**
  * Long enough for a service that restarts. A rate limit only makes the work take longer. The
- * deadline is each request's, for a service that hangs: it begins anew after each 429.
+ * deadline is each request's, for a service that hangs: it starts over after each 429.
  */
 export const patient: Patience = {
   retries: 20,

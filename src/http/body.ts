@@ -52,9 +52,9 @@ async function readChunks(exchange: Exchange, bytesMax: number): Promise<Uint8Ar
   const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // One with a length is no longer than that. Without any body, nothing was reserved.
-  let reservedBytes = declaredBody.isPresent ? undeclaredBytes : 0;
-  if (declaredBody.hasLength) reservedBytes = bytesMax;
+  // Nothing comes, and nothing was reserved.
+  if (!declaredBody.isPresent) return new Uint8Array();
+  let reservedBytes = declaredBody.hasLength ? bytesMax : undeclaredBytes;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);

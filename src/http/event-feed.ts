@@ -230,8 +230,8 @@ export class EventFeed {
     const lookUp = async () => {
       for (const [token, listeners] of byToken) {
         await this.turn(pollQueue);
-        const check = () => authenticator.authenticate(token);
-        await withoutRefusal(check).catch(() => endAll(listeners));
+        // Even if it's refused for load: nobody may listen for long with a token that was revoked.
+        await authenticator.authenticate(token).catch(() => endAll(listeners));
       }
     };
     await Promise.all(Array.from({ length: lookupsMax }, lookUp));

@@ -282,7 +282,7 @@ testPage(
 );
 
 testPage(
-  "an opened row is where arrow keys lead, and it doesn't hold the list",
+  "the arrow key leads from the search into an opened row",
   { plants: [{ name: "Fern" }, { name: "Ivy" }] },
   async ({ page }) => {
     await openEditor(page, "Fern");

@@ -12,7 +12,7 @@ describe("a rate limit of a hundred requests a day", () => {
     usage: { rate: { requests: 100, windowSeconds: 86_400 }, plantsMax: undefined },
   });
 
-  test("doesn't decide when to open one more stream than a token may have", async () => {
+  test("has no part in the Retry-After of a token with too many streams", async () => {
     const asStream = { Accept: "text/event-stream" };
     const open = () => fetch("GET /events", undefined, asStream);
     const streams = await Promise.all(Array.from({ length: 64 }, open));

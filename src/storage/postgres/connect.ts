@@ -69,8 +69,8 @@ function fallback(
   error: unknown,
 ): ConnectionMode | undefined {
   // PgBouncer, unless it's told to ignore them, and poolers that call them unsupported.
-  if (mode.takesOptions && hasState(error, "08P01", "0A000"))
-    return { ...mode, takesOptions: false };
+  const refusesOptions = hasState(error, "08P01", "0A000");
+  if (mode.takesOptions && refusesOptions) return { ...mode, takesOptions: false };
   const isTlsTrouble = !(error instanceof PlantStoreError) && codeOf(error) === undefined;
   if (url.tls === "prefer" && mode.isEncrypted && isTlsTrouble) {
     return { ...mode, isEncrypted: false };

@@ -62,6 +62,10 @@ describe("while another process holds a garden", () => {
   const lockHome = () =>
     intruder.query("BEGIN; SELECT FROM gardens WHERE garden = 'home' FOR UPDATE");
   const releaseHome = () => intruder.query("COMMIT");
+  const keysOf = async (garden: string) => {
+    const rows = await database.query("SELECT keys FROM gardens WHERE garden = $1", [garden]);
+    return Number(rows[0]?.keys);
+  };
 
   beforeEach(async () => {
     await storage.apply([create(), create({ garden: "other" })]);
@@ -100,12 +104,7 @@ describe("while another process holds a garden", () => {
     });
   });
 
-  const keysOf = async (garden: string) => {
-    const rows = await database.query("SELECT keys FROM gardens WHERE garden = $1", [garden]);
-    return Number(rows[0]?.keys);
-  };
-
-  test("its expired keys are forgotten once it's released, if that's soon", async () => {
+  test("its expired keys are forgotten as soon as it's released", async () => {
     const idempotency = { key: "k", nowMs: 0, expiresAtMs: 1 };
     await storage.apply([create({ garden: "home", idempotency })]);
 

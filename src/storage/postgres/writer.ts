@@ -136,13 +136,17 @@ export function createWriter(
   };
 }
 
-/** `locked` names the gardens of `expired` that it has locked. */
-function forgetKeysStatement(gardens: string, locked: string): string {
+/**
+ * Forgets keys of the gardens that `condition` allows, and returns the gardens that couldn't be
+ * locked. `lock` selects the gardens of `expired` and locks them: before the keys, like every write,
+ * so that nobody uses a key again in between.
+ */
+function forgetKeysStatement(condition: string, lock: string): string {
   return `
   WITH expired AS (
     SELECT garden, ctid AS row FROM idempotency_keys
-      WHERE expires_at_ms <= $1 AND ${gardens} ORDER BY expires_at_ms LIMIT ${forgottenMax}),
-  locked AS MATERIALIZED (${locked}),
+      WHERE expires_at_ms <= $1 AND ${condition} ORDER BY expires_at_ms LIMIT ${forgottenMax}),
+  locked AS MATERIALIZED (${lock}),
   forgotten AS (
     DELETE FROM idempotency_keys
       WHERE expires_at_ms <= $1
@@ -155,10 +159,7 @@ function forgetKeysStatement(gardens: string, locked: string): string {
     ARRAY (SELECT garden FROM expired EXCEPT SELECT garden FROM locked) AS held FROM expired`;
 }
 
-/**
- * Locks gardens before keys, like every write, so that nobody uses a key again in between. Passes
- * over gardens that somebody else holds at this moment, and returns their names.
- */
+/** Passes over gardens that somebody else holds at this moment. */
 const forgetFreeKeys = forgetKeysStatement(
   "garden <> ALL ($2::text[])",
   `SELECT free.garden FROM (SELECT DISTINCT garden FROM expired ORDER BY garden) AS named
