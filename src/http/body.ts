@@ -1,6 +1,6 @@
 /** Reads a request's body: bounded in size and time, and valid UTF-8. */
 import { PlantStoreError, refuse } from "../domain/errors.ts";
-import { tooLarge, undeclaredBytes } from "./declared-body.ts";
+import { tooLarge } from "./declared-body.ts";
 import type { Exchange } from "./exchange.ts";
 
 const bodyTimeoutMs = 15_000;
@@ -52,9 +52,7 @@ async function readChunks(exchange: Exchange, bytesMax: number): Promise<Uint8Ar
   const { signal } = request;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  // Nothing comes, and nothing was reserved.
-  if (!declaredBody.isPresent) return new Uint8Array();
-  let reservedBytes = declaredBody.hasLength ? bytesMax : undeclaredBytes;
+  let reservedBytes = declaredBody.bytesToReserve;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > bytesMax) throw tooLarge(bytesMax);

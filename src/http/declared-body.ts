@@ -6,7 +6,7 @@ import { plantCharactersMax } from "./validation.ts";
 /** Any valid plant fits, even with every character escaped. Longer bodies are bulks, or invalid. */
 const smallBodyBytes = plantCharactersMax;
 /** Reserved for a body that declares no length, until it has arrived or is longer. */
-export const undeclaredBytes = 256 * 1024;
+const undeclaredBytes = 256 * 1024;
 
 /** If a body declares more, its rest isn't dropped: see unread-body.ts. */
 export const droppedBytesMax = 1024 * 1024;
