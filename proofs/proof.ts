@@ -14,6 +14,8 @@ export interface Proof {
   readonly trials: string;
   /** How many there are by default. */
   readonly count: number;
+  /** Each trial is another case, so all of them run, whatever others showed. */
+  readonly areAllDifferent?: boolean;
   /** How many run at the same time; by default one. */
   readonly atOnce?: number;
   readonly run: (seed: number) => Promise<Trial>;
@@ -22,7 +24,7 @@ export interface Proof {
 }
 
 const progressEveryMs = 5_000;
-/** More would only repeat the same. */
+/** More would only repeat the same, unless each trial is another case. */
 const faultyTrialsMax = 3;
 
 // Ctrl+C ends a proof like any exit, so that what it started is ended, too.
@@ -32,7 +34,8 @@ const say = (text: string) => process.stdout.write(`${text}\n`);
 
 /** Runs `npm run prove NAME [count] [seed]`, prints the result, and ends the process. */
 export async function prove(proof: Proof): Promise<never> {
-  const { trials, atOnce = 1, run, conclude = async () => [] } = proof;
+  const { trials, areAllDifferent = false, atOnce = 1, run, conclude = async () => [] } = proof;
+  const faultyMax = areAllDifferent ? Infinity : faultyTrialsMax;
   const [count = proof.count, firstSeed = Date.now() % 1_000_000] = readNumbers();
   const startedAtMs = performance.now();
   let total: Trial = { faults: [], figures: {} };
@@ -45,7 +48,7 @@ export async function prove(proof: Proof): Promise<never> {
     say(`${done}/${count} ${trials}, ${faulty} with faults${figures.join("")}; ${spent}`);
   };
   async function work(): Promise<void> {
-    while (nextSeed < firstSeed + count && faulty < faultyTrialsMax) {
+    while (nextSeed < firstSeed + count && faulty < faultyMax) {
       const seed = nextSeed++;
       // A trial that throws is reported like any other.
       const trial: Trial = await run(seed).catch((error) => {

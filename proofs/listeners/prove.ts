@@ -229,6 +229,7 @@ if (import.meta.main) {
   await prove({
     trials: "kinds of listeners",
     count: kinds.length,
+    areAllDifferent: true,
     run: (seed) => (kinds[seed % kinds.length] as (typeof kinds)[number])(seed),
   });
 }
