@@ -58,9 +58,8 @@ export class Selection {
 
   /** The selected plants, as the page shows them now. */
   listShown(): readonly Plant[] {
-    const { plants } = this.garden.list.value;
-    const shown = new Map(plants.map((plant) => [plant.id, plant]));
-    return [...this.plants.value.values()].map((plant) => shown.get(plant.id) ?? plant);
+    const list = this.garden.list.value;
+    return [...this.plants.value.values()].map((plant) => list.find(plant.id) ?? plant);
   }
 
   has({ id }: Pick<Plant, "id">): boolean {

@@ -6,7 +6,6 @@ import { showSafely } from "../shared/text.ts";
 import { CliError, exitCodes } from "./cli-error.ts";
 import { type Call, isForPeople } from "./command.ts";
 
-/** `describe` says more than the row's error, if there is more to say. */
 export function listRows({ terminal }: Call, rows: readonly RefusedRow[]): void {
   // An error may quote the file.
   for (const row of rows) terminal.say(`${renderLine(row)}: ${showSafely(row.error)}`);
